@@ -16,15 +16,18 @@ from streamql.registered import records
 
 if TYPE_CHECKING:  # some need PySpark, which `streamql --help` does not wait for
     from streamql.catalog.stored import StoredTable
+    from streamql.catalog.tables import EventView
     from streamql.dialect.grammar import Grammar
     from streamql.dialect.rewrites.rule import RewriteRule
     from streamql.dialect.vocabulary import Vocabulary
     from streamql.engine import StatementType
     from streamql.engine.doctor.check import Check
     from streamql.engine.functions import SqlFunction
+    from streamql.engine.work import MakeWork
     from streamql.reading import ReadForm
     from streamql.sources.definitions import Definition
     from streamql.sources.protocol import SourceType
+    from streamql.terms import TermType
 
 _INSTALLED = Path(__file__).parent / "pages"
 """Where setup.py puts a copy of the reference of SQL. A checkout has none."""
@@ -72,16 +75,22 @@ class Feature:
     """What streams can be made on."""
     forms: Callable[[], Mapping[str, ReadForm]] = dict
     """Forms in which a stream's changes can be read beside rows, by name."""
+    terms: Callable[[], Sequence[TermType]] = tuple
+    """What it keeps with streams, and does when they are read and consumed."""
     functions: Callable[[], Mapping[str, SqlFunction]] = dict
     """Functions in SQL, by name."""
     stored: Callable[[Definition], StoredTable | None] = lambda _: None
     """What a definition shows of another table's rows; None: it shows none."""
+    event_views: Callable[[], Mapping[str, EventView]] = dict
+    """Views over events of its own in the catalog's table of events, by name."""
     checks: Callable[[], Sequence[Check[Any]]] = tuple
     """Checks of the doctor. Each says what it is about, and so when it runs."""
     vocabulary: Callable[[], Vocabulary | None] = lambda: None
     """What the console and the shell know of its words, beside the first keywords of statements, which the grammar has."""
     topics: Sequence[Path] = ()
     """Pages of which \\help makes its entries."""
+    work: Callable[[], Sequence[MakeWork]] = tuple
+    """What the scheduler runs."""
     commands: Sequence[Command] = ()
     """Commands of the command line."""
     explains: Callable[[Exception], Exception | None] = lambda _: None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -193,6 +193,16 @@ class TableSource:
         """Returns Delta's table id."""
         return self.table_id
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Returns the columns by which rows are recognized. Empty: rows are recognized by their row ids."""
+        return ()
+
+    def is_table(self, table_id: str, path: str, id_at: Callable[[int], str | None] | None = None) -> bool:  # noqa: ARG002 - see KeyedTable
+        """Returns whether this refers to a table. `table_id`, `path`: the table's id and path now. `id_at`: returns the id that the table
+        had in a version, or None if its log does not say it; None: the log is not asked."""
+        return self.table_id == table_id
+
     def to_json(self) -> dict[str, Any]:
         """Returns the JSON form, which `from_json` reads."""
         return {"name": list(self.name.parts), "path": self.path, "table_id": self.table_id, "seen": self.seen}
@@ -211,7 +221,8 @@ class TableSource:
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream on a source. Its offset is not in it, because that moves (`StreamState`)."""
+    """A stream on a source. Its offset is not in it, because that moves (`StreamState`). `terms`: what features keep with it, as text by
+    the name of the type of terms (`streamql.terms`)."""
 
     uuid: str
     name: Name
@@ -222,6 +233,7 @@ class Stream:
     created_at_ms: int
     created_by: str
     definition: str
+    terms: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

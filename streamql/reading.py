@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -19,6 +19,7 @@ from streamql.sources.protocol import Backlog, OpenSource
 from streamql.sources.registry import open_source, read_source, source_json
 from streamql.sources.tables.image import check_files_exist, image
 from streamql.sources.tables.table import open_table
+from streamql.terms import shown_rows
 
 CHANGES, BEGIN, END = "changes", "begin", "end"
 """What a read of a stream shows: its changes, or a table of its source as of the begin or the end of the interval. Features add other forms
@@ -50,7 +51,9 @@ class StreamReading:
     def description(self) -> str:
         """Returns the read as its node in Spark's plan carries it: JSON of the stream, the interval, and the source where it is now.
         `parse_read` reads it."""
-        more = {} if self.details is None else {"details": self.details}
+        more: dict[str, object] = {} if self.details is None else {"details": self.details}
+        if self.state.stream.terms:
+            more["terms"] = dict(self.state.stream.terms)
         if self.form != CHANGES:
             more["form"] = self.form
         return json.dumps({**_described(self.state, self.interval, self.source, self.rows_max), **more})
@@ -95,7 +98,8 @@ class ImageReading:
 @dataclass(frozen=True)
 class PlannedRead:
     """A read in an analysed statement, as its node in the plan describes it. `description`: the JSON that the node carries. `table_id`: the
-    id of the table that the form BEGIN or END shows; empty: the read shows changes. The other fields are those of `StreamReading`."""
+    id of the table that the form BEGIN or END shows; empty: the read shows changes. `terms`: of the stream, as they were when it was read.
+    The other fields are those of `StreamReading`."""
 
     uuid: str
     stream: str
@@ -106,6 +110,7 @@ class PlannedRead:
     details: str | None = None
     form: str = CHANGES
     table_id: str = ""
+    terms: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_read(description: str) -> PlannedRead:
@@ -122,6 +127,7 @@ def parse_read(description: str) -> PlannedRead:
         data.get("details"),
         data.get("form", CHANGES),
         data.get("table", ""),
+        data.get("terms", {}),
     )
 
 
@@ -172,7 +178,16 @@ def read_stream(
         end = source.batch_end(interval, state.stream.mode, rows_max)
         interval = Interval(interval.after, end, interval.initial)
     seen = source.seen_at(interval.through)
-    frame = source.changes(interval, state.stream.mode) if form == CHANGES else _form(form)(state, source, interval)
+    if form == CHANGES:
+        frame = shown_rows(state, source.changes(interval, state.stream.mode))
+    elif state.stream.terms:
+        raise StreamqlError(
+            "UNSUPPORTED_STATEMENT",
+            f"stream {state.name} has {' and '.join(state.stream.terms)}, which its {form} cannot keep",
+            hint=f"CREATE STREAM another one for it; or read the rows: SELECT * FROM {state.name}",
+        )
+    else:
+        frame = _form(form)(state, source, interval)
     return StreamReading(state, interval, seen, frame, rows_max, form=form)
 
 

@@ -10,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql import features
+from streamql.catalog.definitions import decode as decode_entry
+from streamql.catalog.definitions import encode as encode_entry
 from streamql.catalog.events import consumption_event
 from streamql.catalog.states import Claim, ClaimedStatement, Owner, StreamState, decode, encode
 from streamql.catalog.tables import EVENT_COLUMNS, JSON_TYPES, OPTIONAL_COLUMNS, misfit
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, Stream, StreamMode, TableSource, is_ordered
 from streamql.names import Name
+from streamql.sources.definitions import Definition, DefinitionType
 from tests.protocol.pair import FEATURE, PairSource
 
 STORED: dict[str, Any] = {
@@ -122,7 +125,7 @@ def of_parts() -> StreamState:
         {"offset": {"version": {"a": -1}, "initial": False}},
         {"source": {"type": "unknown", "name": ["a", "b", "c"]}},
         {"source": {**STORED["source"], "name": ["a", "b"]}},
-        {"format": 3},
+        {"format": 4},
     ],
 )
 def test_what_cannot_be_read_is_refused(damage: dict[str, Any]) -> None:
@@ -152,3 +155,10 @@ def test_positions_are_partly_ordered(a: Parts, b: Parts, c: Parts) -> None:
     assert not is_ordered(a, 3)
     with pytest.raises(ValueError, match="not an interval"):
         Interval(3, a)
+
+
+def test_a_definition_is_stored_in_the_format_that_earlier_releases_set_aside() -> None:
+    """Only streams with terms need the newest format."""
+    task = Definition("u", DefinitionType.TASK, Name("c", "s", "t"), {}, None, 0, "ann", "CREATE TASK t AS SELECT 1")
+    assert json.loads(encode_entry(task))["format"] == 2
+    assert decode_entry(encode_entry(task)) == task

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from streamql import dialect, engine
@@ -167,7 +168,7 @@ class Handler:
         with reported_to_client(spark):
             try:
                 return consume(spark, Command(spark, command))
-            except Py4JJavaError as e:
+            except (Py4JJavaError, PySparkException) as e:  # the latter, if PySpark knows the class
                 raise (explained(e) or e) from e
 
     @guarded

@@ -66,6 +66,7 @@ def _create_schema(own: SparkSession, schema: str) -> None:
 
 def _create_views(own: SparkSession, schema: str, path: str | None, replace: bool = False) -> None:
     columns = _optional_columns(own, schema, path)
-    wanting = dict.fromkeys(tables.VIEWS, True) if replace else _wanting(own, schema, path)
+    every = tables.views(schema, path, columns)
+    wanting = dict.fromkeys(every, True) if replace else _wanting(own, schema, path)
     for view, is_there in wanting.items():
         own.sql(tables.create_view(schema, path, view, columns, replace=is_there))

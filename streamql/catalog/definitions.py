@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from streamql.catalog.states import FORMAT, StreamState, decoded, read_count
+from streamql.catalog.states import FORMAT_OF_SOURCES, StreamState, decoded, read_count
 from streamql.catalog.states import encode as encode_stream
 from streamql.names import Name
 from streamql.sources.definitions import Definition, DefinitionType
@@ -30,7 +30,7 @@ def encode(entry: Entry) -> str:
         return encode_stream(entry)
     return json.dumps(
         {
-            "format": FORMAT,
+            "format": FORMAT_OF_SOURCES,
             _TYPE: entry.type.value,
             "uuid": entry.uuid,
             "name": list(entry.name.parts),

@@ -46,7 +46,7 @@ def consumption_event(
         "from_version": version_or_none(interval.after),
         "through_version": version_or_none(interval.through),
         "positions": _positions(interval),
-        "details": claim.details,
+        "details": _details(claim, interval, state.stream.uuid),
         "statement": statement.text or claim.text,
         "operation": statement.operation,
         "target": statement.target or None,
@@ -64,6 +64,13 @@ def consumption_event(
         "outcome": outcome,
         "error": error,
     }
+
+
+def _details(claim: Claim, interval: Interval, uuid: str) -> str | None:
+    """Returns the JSON of the column `details`: what the claim says, what the terms of the stream add, and whether the statement took
+    initial rows."""
+    more = {**claim.noted.get(uuid, {}), **({"initial": True} if interval.initial else {})}
+    return json.dumps({**json.loads(claim.details or "{}"), **more}) if more else claim.details
 
 
 UNCHANGED = "UNCHANGED"

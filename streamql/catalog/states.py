@@ -12,8 +12,10 @@ from streamql.model import Interval, Offset, Parts, Position, Stream, StreamMode
 from streamql.names import Name
 from streamql.sources.registry import read_source, source_json
 
-FORMAT = 2
-"""The newest version of the JSON form. A higher version is refused. Streams on tables are written in format 1, which all releases read."""
+FORMAT = 3
+"""The newest version of the JSON form. A higher version is refused. Streams on tables are written in format 1, which all releases read, and
+other streams in format 2. Streams with terms are written in format 3: a release that did not know the terms would not keep them."""
+FORMAT_OF_SOURCES = 2
 
 StatementOutcome = Literal["open", "done", "fenced"]
 
@@ -74,8 +76,36 @@ class ClaimedStatement:
         return self.path == path and (bool(path) or self.target == target)
 
 
+class Numbered:
+    """What commits into tables under a number."""
+
+    number: int
+
+    @property
+    def commit_number(self) -> int:
+        """Returns the number that each commit carries."""
+        return 2 * self.number
+
+    @property
+    def fence_number(self) -> int:
+        """Returns the number that a fence carries. It is higher than `commit_number`, so what is fenced can no longer commit."""
+        return 2 * self.number + 1
+
+
 @dataclass(frozen=True)
-class Claim:
+class Joined(Numbered):
+    """What was noted of a stream with terms before it entered a claim. `number`: of the event by which it entered. `prepared`: what its
+    terms returned, by the name of their type; JSON.
+
+    Numbers of later claims of the stream are higher. So the terms may commit with `commit_number`, and be fenced, as statements are.
+    """
+
+    number: int
+    prepared: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Claim(Numbered):
     """A consumption that has not ended: its owner, the intervals of its streams (by stream id), and its statements with their targets.
 
     `number`: n. It is the event number that the commit of the claim gave to the claim's numbering stream (`numbering_stream_of`). Its
@@ -88,7 +118,10 @@ class Claim:
 
     `details`: JSON that the ledger shows besides; None: nothing. `is_for_one_driver`: it touches a table whose log can lose commits if
     several drivers write. `counted`: the number of rows of an interval before the first statement ran, by stream id; only of sources where
-    a later read may find fewer rows.
+    a later read may find fewer rows. `joined`: what was noted of a stream with terms before it entered the claim, by stream id. It stays
+    the same when another process takes the claim over.
+
+    `noted`: what the terms of streams add to `details` in the ledger, by stream id. It is known when the claim ends, and is not stored.
     """
 
     consumption_id: str
@@ -106,6 +139,8 @@ class Claim:
     details: str | None = None
     is_for_one_driver: bool = False
     counted: Mapping[str, int] = field(default_factory=dict)
+    joined: Mapping[str, Joined] = field(default_factory=dict)
+    noted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, compare=False)
 
     @property
     def identity(self) -> tuple[str, int, int]:
@@ -132,16 +167,6 @@ class Claim:
     def where_done(self) -> str:
         """Returns the targets of the done statements, with the versions that these made, for display."""
         return ", ".join(f"{s.target} (version {s.target_version})" for s in self.done)
-
-    @property
-    def commit_number(self) -> int:
-        """Returns the number that the commit of each statement carries."""
-        return 2 * self.number
-
-    @property
-    def fence_number(self) -> int:
-        """Returns the number that a fence carries. It is higher than `commit_number`, so the fenced statement can no longer commit."""
-        return 2 * self.number + 1
 
 
 @dataclass(frozen=True)
@@ -170,7 +195,7 @@ def encode(state: StreamState) -> str:
     s = state.stream
     return json.dumps(
         {
-            "format": 1 if isinstance(s.source, TableSource) else FORMAT,
+            "format": FORMAT if s.terms else 1 if isinstance(s.source, TableSource) else FORMAT_OF_SOURCES,
             "uuid": s.uuid,
             "name": list(s.name.parts),
             "source": source_json(s.source),
@@ -180,6 +205,7 @@ def encode(state: StreamState) -> str:
             "created_at_ms": s.created_at_ms,
             "created_by": s.created_by,
             "definition": s.definition,
+            **({"terms": dict(s.terms)} if s.terms else {}),
             "offset": {"version": position_json(state.offset.position), "initial": state.offset.initial},
             "sequence": state.sequence,
             "last_consumed_ms": state.last_consumed_ms,
@@ -221,6 +247,7 @@ def decoded(text: str, other: Callable[[Mapping[str, Any]], T | None]) -> Stream
             created_at_ms=data["created_at_ms"],
             created_by=data["created_by"],
             definition=data["definition"],
+            terms={str(name): str(text) for name, text in data.get("terms", {}).items()},
         )
         claim = data["claim"]
         return StreamState(
@@ -276,6 +303,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         **({} if claim.details is None else {"details": claim.details}),
         **({"is_for_one_driver": True} if claim.is_for_one_driver else {}),
         **({"counted": dict(claim.counted)} if claim.counted else {}),
+        **({"joined": {u: vars(j) for u, j in claim.joined.items()}} if claim.joined else {}),
     }
 
 
@@ -303,6 +331,7 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
         data.get("details"),
         data.get("is_for_one_driver", False),
         {uuid: read_count(n) for uuid, n in data.get("counted", {}).items()},
+        {u: Joined(read_count(j["number"]), j["prepared"]) for u, j in data.get("joined", {}).items()},
     )
 
 

@@ -1,18 +1,47 @@
-"""The SQL of the catalog: one Delta table of events, which only streamql writes, and two views over it for users."""
+"""The SQL of the catalog: one Delta table of events, which only streamql writes, and views over it for users."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from streamql.dialect import quote_string
 from streamql.names import quote
+from streamql.registered import registered
 from streamql.shared import constants
 
 VERSION_KEY = constants("properties")["catalogVersion"]
 VERSION = 1
 
 EVENTS, STREAMS, CONSUMPTIONS = "events", "streams", "consumptions"
-VIEWS = (STREAMS, CONSUMPTIONS)
+
+
+@dataclass(frozen=True)
+class EventView:
+    """A view over the events of a feature. `columns`: its columns, as expressions over those of the table of events, or by their name.
+    `event`: the events that it shows. They belong to no stream, so their `stream_id` is NULL."""
+
+    comment: str
+    event: str
+    columns: Mapping[str, str]
+
+
+def _of_features() -> dict[str, EventView]:
+    """Returns the views that features add, by name."""
+    return {name: view for of_feature in registered("event_views") for name, view in of_feature().items()}
+
+
+def view_names() -> tuple[str, ...]:
+    """Returns the names of all views over the events."""
+    return (STREAMS, CONSUMPTIONS, *_of_features())
+
+
+def is_history() -> str:
+    """Returns the condition for the events that users read as history, and that are deleted when they are old."""
+    names = ("consumed", "released", *(view.event for view in _of_features().values()))
+    return f"event IN ({', '.join(map(quote_string, names))})"
+
 
 IS_CONSUMPTION = "event IN ('consumed', 'released')"
 """The condition for the events that are rows of the ledger."""
@@ -128,15 +157,24 @@ def views(schema: str, path: str | None, columns: Collection[str]) -> dict[str, 
     return {
         STREAMS: ("the streams there are", _streams_query(schema, path)),
         CONSUMPTIONS: ("the ledger of consumptions", _consumptions_query(schema, path, columns)),
+        **{name: (view.comment, _events_query(schema, path, view, columns)) for name, view in _of_features().items()},
     }
+
+
+def _events_query(schema: str, path: str | None, view: EventView, columns: Collection[str]) -> str:
+    """Returns the query of a view of a feature."""
+    optional = [name if name in columns else f"CAST(NULL AS {kind}) AS {name}" for name, kind in OPTIONAL_COLUMNS]
+    every = ", ".join([*(name for name, _ in EVENT_COLUMNS), *optional])
+    shown = ", ".join(f"{expression} AS {name}" for name, expression in view.columns.items())
+    return f"SELECT {shown} FROM (SELECT {every} FROM {events_name(schema, path)}) WHERE event = {quote_string(view.event)}"
 
 
 def _streams_query(schema: str, path: str | None) -> str:
     """Returns the query of the view of the streams, each with its offset."""
     return (
         "SELECT stream_id, stream AS name, mode, source, source_id, offset_version, comment, definition, sequence, ended_at AS changed_at "
-        f"FROM (SELECT *, row_number() OVER (PARTITION BY stream_id ORDER BY sequence DESC) AS newest FROM {events_name(schema, path)}) "
-        "WHERE newest = 1 AND event <> 'dropped'"
+        f"FROM (SELECT *, row_number() OVER (PARTITION BY stream_id ORDER BY sequence DESC) AS newest FROM {events_name(schema, path)} "
+        "WHERE stream_id IS NOT NULL) WHERE newest = 1 AND event <> 'dropped'"
     )
 
 

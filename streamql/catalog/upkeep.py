@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
+from streamql.catalog import tables
 from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
 from streamql.settings import LEDGER_RETENTION, seconds
@@ -60,7 +61,7 @@ def _forget(spark: SparkSession, table: str, old: str) -> None:
     ).collect()
     kept = [f"(stream_id = {quote_string(r['stream_id'])} AND sequence = {int(r['sequence'])})" for r in newest]
     spared = f" AND NOT ({' OR '.join(kept)})" if kept else ""
-    spark.sql(f"DELETE FROM {table} WHERE event IN ('consumed', 'released') AND {old}{spared}").collect()
+    spark.sql(f"DELETE FROM {table} WHERE {tables.is_history()} AND {old}{spared}").collect()
 
 
 _running = threading.Lock()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -34,20 +34,20 @@ _HIDDEN_DDL = ", ".join(
 )
 
 _WEIGHT = "__streamql_weight"
-_TYPE = "__streamql_type"
+CHANGE_TYPE_COLUMN = "__streamql_type"
 INSERT, DELETE = "INSERT", "DELETE"
 
 
 def build(reading: Reading, plan: ChangePlan) -> DataFrame:
     """Returns the rows of a plan: the three metadata columns, the table's columns, then HIDDEN_COLUMNS."""
     if plan.type is PlanType.NOTHING and reading.query is None:
-        return reading.table.nothing(reading.end, METADATA_DDL, _HIDDEN_DDL)
-    _check_files_exist(reading, plan)
-    times = reading.table.commit_times(reading.end, reading.commits)
-    return functools.reduce(DataFrame.union, [_shown(reading, p, times) for p in _BUILDERS[plan.type](reading, plan)])
+        return shown_parts(reading, ())
+    check_files_exist(reading, plan)
+    return shown_parts(reading, _BUILDERS[plan.type](reading, plan))
 
 
-def _check_files_exist(reading: Reading, plan: ChangePlan) -> None:
+def check_files_exist(reading: Reading, plan: ChangePlan) -> None:
+    """Raises STREAM_STALE if VACUUM has removed a file that the plan reads."""
     own = () if reading.is_latest else (p.file for p in (*plan.pieces, *plan.inserted))
     files = [*plan.perishable, *own]
     missing = reading.table.missing_files(files) if files else []
@@ -64,10 +64,18 @@ def _check_files_exist(reading: Reading, plan: ChangePlan) -> None:
 
 @dataclass(frozen=True)
 class Part:
-    """Rows with the columns of `scan`. `change_type`: of all rows; None: the column _TYPE has it."""
+    """Rows with the columns of `scan`. `change_type`: of all rows; None: the column CHANGE_TYPE_COLUMN has it."""
 
     rows: DataFrame
     change_type: str | None = None
+
+
+def shown_parts(reading: Reading, parts: Sequence[Part]) -> DataFrame:
+    """Returns the rows of parts of a change set in the columns that a stream shows. Without parts, there are no rows."""
+    if not parts:
+        return reading.table.nothing(reading.end, METADATA_DDL, _HIDDEN_DDL)
+    times = reading.table.commit_times(reading.end, reading.commits)
+    return functools.reduce(DataFrame.union, [_shown(reading, part, times) for part in parts])
 
 
 def _shown(reading: Reading, part: Part, times: JavaObject) -> DataFrame:
@@ -79,7 +87,12 @@ def _shown(reading: Reading, part: Part, times: JavaObject) -> DataFrame:
         *zip(HIDDEN_COLUMNS, (ACTION, IS_UPDATE, ROW_ID) * 2, strict=True),
     ]
     return shown(
-        part.rows, columns, times, change_type=part.change_type, change_type_column=_TYPE, version_column=ROW_VERSION
+        part.rows,
+        columns,
+        times,
+        change_type=part.change_type,
+        change_type_column=CHANGE_TYPE_COLUMN,
+        version_column=ROW_VERSION,
     )
 
 
@@ -129,7 +142,7 @@ def _minimize(reading: Reading, plan: ChangePlan) -> list[Part]:
 
 
 def _names(reading: Reading) -> list[str]:
-    return [_TYPE, ROW_ID, ROW_VERSION, *reading.columns]
+    return [CHANGE_TYPE_COLUMN, ROW_ID, ROW_VERSION, *reading.columns]
 
 
 def _minimize_moved(reading: Reading, plan: ChangePlan) -> list[Part]:

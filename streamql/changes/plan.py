@@ -6,7 +6,7 @@ rows. An interval that only adds or only removes rows needs no comparison of row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -119,7 +119,7 @@ def _appended(commits: Sequence[Commit], interval: Versions, plan_type: PlanType
     files = tuple(Piece(+1, f) for f in first_adds(commits, interval.after).values())
     if not files and plan_type is PlanType.APPENDED:
         return ChangePlan(PlanType.NOTHING, interval)
-    return ChangePlan(plan_type, interval, inserted=files, perishable=_perishable(commits, files))
+    return ChangePlan(plan_type, interval, inserted=files, perishable=perishable(commits, files))
 
 
 def _standard(commits: Sequence[Commit], interval: Versions) -> ChangePlan:
@@ -134,13 +134,17 @@ def _standard(commits: Sequence[Commit], interval: Versions) -> ChangePlan:
             "identities",
         )
     moved = any(f.moved or any(abs(w) > 1 for w in f.weights.values()) for f in net.values())
-    inserted, pieces = _pieces(net, keep_inserted_apart=not moved)
+    inserted, pieces = pieces_of(net, check_readable, keep_inserted_apart=not moved)
     tell = versions_tell(commits)
     plan_type = _type(inserted, pieces, moved, tell)
-    return ChangePlan(plan_type, interval, inserted, pieces, _perishable(commits, inserted + pieces), tell, counted)
+    return ChangePlan(plan_type, interval, inserted, pieces, perishable(commits, inserted + pieces), tell, counted)
 
 
-def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+def pieces_of(
+    net: Mapping[str, NetFile], check: Callable[[FileState], None], *, keep_inserted_apart: bool
+) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Returns what is read of net files: files all of whose rows are new, then the rest. `check`: raises an error for a file
+    that cannot be read. `keep_inserted_apart`: whether the former are not among the rest."""
     inserted: list[Piece] = []
     pieces: list[Piece] = []
     for file in net.values():
@@ -154,7 +158,7 @@ def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[P
             alone = file.inserted and weight == 1 and len(file.weights) == 1
             (inserted if alone and keep_inserted_apart else pieces).append(Piece(weight, state))
     for piece in inserted + pieces:
-        check_readable(piece.file)
+        check(piece.file)
     return tuple(inserted), tuple(pieces)
 
 
@@ -178,10 +182,11 @@ def _type(inserted: Sequence[Piece], pieces: Sequence[Piece], moved: bool, tell:
         return PlanType.MINIMIZE_MOVED
     if len({p.weight > 0 for p in pieces}) == 1:
         return PlanType.ADDED_AND_REMOVED
-    return PlanType.MINIMIZE_CARRIED if tell and _much_is_rewritten(pieces) else PlanType.MINIMIZE
+    return PlanType.MINIMIZE_CARRIED if tell and much_is_rewritten(pieces) else PlanType.MINIMIZE
 
 
-def _much_is_rewritten(pieces: Sequence[Piece]) -> bool:
+def much_is_rewritten(pieces: Sequence[Piece]) -> bool:
+    """Returns whether so much was rewritten that reading the ids of the rows first is worth a Spark job."""
     whole = [p for p in pieces if p.other is None]
     sides = [sum(int(p.file.action["size"]) for p in whole if p.weight == sign) for sign in (-1, +1)]
     return min(sides) >= max(1, CARRIED_BYTES_MIN) and _records(whole) <= CARRIED_ROWS_MAX
@@ -192,7 +197,8 @@ def _records(pieces: Sequence[Piece]) -> float:
     return sum(float(p.file.action.get("numRecords", "inf")) for p in pieces)
 
 
-def _perishable(commits: Sequence[Commit], pieces: Sequence[Piece]) -> tuple[FileState, ...]:
+def perishable(commits: Sequence[Commit], pieces: Sequence[Piece]) -> tuple[FileState, ...]:
+    """Returns the files of pieces whose data or deletion vectors VACUUM may have removed."""
     gone = gone_after(commits)
     return tuple({p.file: p.file for p in pieces if p.file.path in gone or p.file.vector is not None}.values())
 
@@ -223,6 +229,11 @@ def check_readable(file: FileState) -> None:
             hint="CREATE OR REPLACE the stream: it then starts after that file",
             path=file.path,
         )
+    check_has_metadata(file)
+
+
+def check_has_metadata(file: FileState) -> None:
+    """Raises CHANGES_UNREADABLE if the action of a file lacks size or partition."""
     if not file.has_metadata:
         raise StreamqlError(
             "CHANGES_UNREADABLE",

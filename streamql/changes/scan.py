@@ -86,23 +86,29 @@ def table_rows(reading: Reading, pieces: Sequence[Piece], origins: bool = False)
     own = [ROW_ID, ROW_VERSION, *((BASE_ROW_ID, FILE_VERSION) if origins else ())]
     parts = []
     for epoch, group in by_partitioning(reading, pieces):
-        reads_with = descriptor(reading, epoch)
-        loose = loose_columns(reading, epoch)
-        groups: list[tuple[FileRows | None, list[FileState]]] = [(None, [p.file for p in group if p.other is None])]
-        groups += [
-            (rows, [p.file for p in group if p.other is not None and p.weight == w])
-            for w, rows in reading.changed.items()
+        parts += [
+            in_final_columns(reading, rows, epoch, own)
+            for rows in scans(reading, group, epoch, descriptor(reading, epoch), origins)
         ]
-        for chosen, files in groups:
-            if files:
-                rows = reading.table.scan(reads_with, files, chosen, origins, loose)
-                parts.append(in_final_columns(reading, rows, epoch, own))
     if not parts:
         return reading.table.scan(reading.end.handle, (), None, origins)
     result = parts[0]
     for part in parts[1:]:
         result = result.unionByName(part)
     return result
+
+
+def scans(
+    reading: Reading, pieces: Sequence[Piece], epoch: schema.Epoch, reads_with: JavaObject, origins: bool
+) -> list[DataFrame]:
+    """Returns the rows of pieces in the columns of an epoch: one scan of whole files, and one for each side of changed deletion vectors.
+    `reads_with`: the descriptor of the epoch."""
+    groups: list[tuple[FileRows | None, list[FileState]]] = [(None, [p.file for p in pieces if p.other is None])]
+    groups += [
+        (rows, [p.file for p in pieces if p.other is not None and p.weight == w]) for w, rows in reading.changed.items()
+    ]
+    loose = loose_columns(reading, epoch)
+    return [reading.table.scan(reads_with, files, chosen, origins, loose) for chosen, files in groups if files]
 
 
 def loose_columns(reading: Reading, epoch: schema.Epoch) -> list[str]:

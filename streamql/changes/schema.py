@@ -112,19 +112,30 @@ def has_same_columns(was: Json, now: Json) -> bool:
     )
 
 
+def is_mapped(metadata: Json) -> bool:
+    """Returns whether column mapping is on, so that columns can be renamed."""
+    return bool((metadata.get("configuration") or {}).get(MAPPING_MODE, "none") != "none")
+
+
+def shares_columns(was: Json, now: Json) -> bool:
+    """Returns whether a column of one metadata is one of the other's, by its identity. If a clone replaced the table, none is."""
+    before = {identity(f) for f in fields(was)}
+    return not before or any(identity(f) in before for f in fields(now))
+
+
 def _check_mapping(old: Epoch, new: Json, new_version: int) -> None:
     """Checks that files of both metadata have the same names for the columns. They do not if column mapping was switched on or off in
     between, and has physical names of its own. Raises INCOMPATIBLE_SCHEMA_CHANGE."""
-    is_mapped = [(m.get("configuration") or {}).get(MAPPING_MODE, "none") != "none" for m in (old.metadata, new)]
-    if is_mapped[0] == is_mapped[1]:
+    was_mapped = is_mapped(old.metadata)
+    if was_mapped == is_mapped(new):
         return
-    mapped, plain = (old.metadata, new) if is_mapped[0] else (new, old.metadata)
+    mapped, plain = (old.metadata, new) if was_mapped else (new, old.metadata)
     named = {f["name"] for f in fields(plain)}
     for field in fields(mapped):
         if identity(field) != field["name"] and field["name"] in named:
             raise StreamqlError(
                 "INCOMPATIBLE_SCHEMA_CHANGE",
-                f"column mapping was switched {'off' if is_mapped[0] else 'on'} up to version {new_version}, and files of the interval "
+                f"column mapping was switched {'off' if was_mapped else 'on'} up to version {new_version}, and files of the interval "
                 f"call column {field['name']} by two names",
                 hint="CREATE OR REPLACE the stream, or ALTER STREAM … SET OFFSET VERSION n with n at or after that version",
                 column_name=field["name"],
@@ -135,24 +146,32 @@ def _check_mapping(old: Epoch, new: Json, new_version: int) -> None:
 def check_compatible(old: Epoch, new: Json, new_version: int) -> None:
     """Raises INCOMPATIBLE_SCHEMA_CHANGE if a row image that was written under `old` cannot be shown in the columns of `new`."""
     _check_mapping(old, new, new_version)
+    if is_mapped(new) and not shares_columns(old.metadata, new):
+        raise StreamqlError(
+            "INCOMPATIBLE_SCHEMA_CHANGE",
+            f"up to version {new_version}, the table was replaced by a clone, whose columns have other physical names",
+            hint="ALTER TABLE … ADD PRIMARY KEY (…) RELY, and ALTER STREAM … SET IDENTITY = KEY, which finds columns by their names; or "
+            "ALTER STREAM … SET OFFSET VERSION n with n at or after that version",
+            version=new_version,
+        )
     before = {identity(f): f for f in fields(old.metadata)}
     for field in fields(new):
         other = before.get(identity(field))
         if other is None:
             continue
-        for path, was, now in _differences(field["name"], other["type"], field["type"]):
+        for path, was, now in differences(field["name"], other["type"], field["type"]):
             if not widens(was, now):
                 raise StreamqlError(
                     "INCOMPATIBLE_SCHEMA_CHANGE",
-                    f"column {path} was {_show(was)} up to version {new_version - 1 if new_version else 0} and is {_show(now)} since: "
-                    f"the interval holds rows of both",
+                    f"column {path} was {shown_type(was)} up to version {new_version - 1 if new_version else 0} and is "
+                    f"{shown_type(now)} since: the interval holds rows of both",
                     hint="CREATE OR REPLACE the stream, or ALTER STREAM … SET OFFSET VERSION n with n at or after that version",
                     column_name=path,
                     version=new_version,
                 )
 
 
-def _differences(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+def differences(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yields (path, old type, new type) of each leaf in which two types differ. Fields of structs are matched by their identity."""
     if isinstance(was, Mapping) and isinstance(now, Mapping) and was.get("type") == now.get("type"):
         data_type = now["type"]
@@ -160,11 +179,11 @@ def _differences(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]
             before = {identity(f): f for f in was["fields"]}
             for f in now["fields"]:
                 if identity(f) in before:
-                    yield from _differences(f"{path}.{f['name']}", before[identity(f)]["type"], f["type"])
+                    yield from differences(f"{path}.{f['name']}", before[identity(f)]["type"], f["type"])
             return
         parts = {"array": ("elementType",), "map": ("keyType", "valueType")}.get(data_type, ())
         for part in parts:
-            yield from _differences(f"{path}.{part.removesuffix('Type')}", was[part], now[part])
+            yield from differences(f"{path}.{part.removesuffix('Type')}", was[part], now[part])
         if parts:
             return
     if was != now:
@@ -192,5 +211,6 @@ def _decimal(name: str) -> tuple[int, int] | None:
     return int(precision), int(scale)
 
 
-def _show(data_type: Any) -> str:
+def shown_type(data_type: Any) -> str:
+    """Returns a type as messages name it: a nested one by its kind, such as struct."""
     return data_type if isinstance(data_type, str) else str(data_type.get("type", data_type))

@@ -50,6 +50,7 @@ _FIRST = (
     _own("watch", "the same as streams, live", in_session=True, reads_only=True),
     _own("report", "a page of HTML on lag, consumption, lineage and staleness", in_session=True, reads_only=True),
     _own("run", "run a script once, or every so often, or when a stream has data", in_session=True),
+    _own("scheduler", "run tasks and refresh dynamic tables when they are due", in_session=True, reads_only=True),
 )
 _LAST = (
     _own(

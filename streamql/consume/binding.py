@@ -62,7 +62,7 @@ def bind(
         uuid = state.stream.uuid
         reads = [read for read in all_reads if read.uuid == uuid]
         wanted = fixed.get(uuid)
-        if len(reads) == 1 and _fits(reads[0], wanted, state.offset):
+        if len(reads) == 1 and reads[0].terms == state.stream.terms and _fits(reads[0], wanted, state.offset):
             intervals[uuid] = reads[0].interval
         else:
             intervals[uuid] = _rebind(spark, command, state, reads, wanted)
@@ -132,6 +132,13 @@ def _rebind(
 def changes_of(command: Command, i: int) -> dict[str, dict[str, int]]:
     """Returns how many rows of each change type statement `i` took when it ran: {stream id: {change type: rows}}."""
     return {parse_read(description).uuid: counts for description, counts in command.changes(i).items()}
+
+
+def checked_rows(command: Command, i: int) -> dict[str, str]:
+    """Returns what checks of the rows have found when statement `i` ran: {stream id: JSON}, of streams whose rows it has read to the
+    end."""
+    found = {parse_read(description).uuid: texts for description, texts in command.checked(i).items()}
+    return {uuid: text for uuid, texts in found.items() for text in texts if text != "null"}
 
 
 def counted_before(

@@ -19,9 +19,10 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import catalog_of
-from streamql.consume.binding import counted_before, reads_of, sources_of
+from streamql.consume.binding import checked_rows, counted_before, reads_of, sources_of
 from streamql.consume.claims import errors
-from streamql.consume.claims.heartbeat import Heartbeat
+from streamql.consume.claims.complete import complete, joined
+from streamql.consume.claims.heartbeat import heartbeat
 from streamql.consume.claims.outcomes import ClaimOutcome
 from streamql.consume.claims.owner import Work, running, stop_running
 from streamql.consume.claims.resolve import finish, resolve_claim, resolve_own
@@ -86,6 +87,7 @@ class Consumption:
         self._id: str | None = None
         self._claim: Claim | None = None
         self._work: Work | None = None
+        self._found: dict[str, str] = {}
         self._resources = ExitStack()
 
     @property
@@ -126,6 +128,8 @@ class Consumption:
         UNSUPPORTED_TARGET.
         """
         base = self._claim or resumed or self._new(command)
+        new = [s for s in joining if s.stream.uuid not in base.joined]
+        base = replace(base, joined={**base.joined, **joined(self._spark, new)})
         if self._is_transaction or len(targets) > 1:
             base = replace(base, counted={**base.counted, **counted_before(self._spark, command, intervals, base)})
         numbering_stream = numbering_stream_of(base, intervals)
@@ -141,7 +145,9 @@ class Consumption:
         else:
             statements = tuple(replace(s, entered=self._claim.number) for s in statements)
             every = (*self._claim.statements, *statements)
-            changed = replace(self._claim, intervals=dict(intervals), statements=every, counted=base.counted)
+            changed = replace(
+                self._claim, intervals=dict(intervals), statements=every, counted=base.counted, joined=base.joined
+            )
             self._update(changed, joining, sources_of(command))
         return [replace(e, statement=s) for e, s in zip(entries, statements, strict=True)]
 
@@ -176,7 +182,7 @@ class Consumption:
             claim_streams(self._spark, states, claim, sources)
             self._resources.enter_context(unless_claimed.pop_all())
         self._claim, self._work = claim, work
-        self._resources.enter_context(Heartbeat(self._spark, lambda: self._claim, self._is_active))
+        self._resources.enter_context(heartbeat(self._spark, lambda: self._claim, self._is_active))
 
     def take_over(self, begun: Claim) -> bool:
         """Takes over the partially committed claim of an earlier run of this transaction. Its done statements stay done, and the others
@@ -243,11 +249,19 @@ class Consumption:
         except Exception as e:
             raise e from failure
         resolved = counted(command, entry.index, resolved)
+        self.note_found(command, entry.index)
         statements = tuple(resolved if s.ordinal == resolved.ordinal else s for s in claim.statements)
         self._claim = replace(claim, statements=statements)
         if failure is not None and resolved.outcome == "done":
             log.warning("the statement committed although it reported an error: %s", sentence(failure))
         return Ran(rows, resolved, failure)
+
+    def note_found(self, command: Command, i: int) -> None:
+        """Notes what the checks of rows have found when statement `i` ran."""
+        try:
+            self._found |= checked_rows(command, i)
+        except Exception as e:
+            log.debug("the checks of rows are not known: %s", e)
 
     def resolve(self) -> list[ClaimedStatement]:
         """Resolves the open statements, and returns them: those that did not run, and those that `run` could not resolve. Raises
@@ -269,15 +283,17 @@ class Consumption:
         """Ends the claim without COMMIT, by the outcomes of its statements. All of them must be resolved. `why`: the error that the ledger
         shows if the claim fails. Raises `ClaimTaken` or CLAIM_LOST if another process ended the claim."""
         assert self._claim is not None
-        return finish(self._spark, self._claim, why)
+        return finish(self._spark, self._claim, why, self._found)
 
     def commit(self) -> None:
         """Advances the streams that a done statement has read, and releases the others. Raises CLAIM_LOST if another process ended the
         claim."""
         assert self._claim is not None
-        outcome = "CONSUMED" if self._claim.done else "FAILED"
         try:
-            end_claim(self._spark, self._claim, outcome, None)
+            if self._claim.done:
+                end_claim(self._spark, complete(self._spark, self._claim, self._found), "CONSUMED", None)
+            else:
+                end_claim(self._spark, self._claim, "FAILED", None)
         except ClaimGone:
             said = catalog_of(self._spark).outcome_of(self._spark, self._claim.consumption_id)
             if said != "CONSUMED" and self._claim.done:
@@ -290,7 +306,7 @@ class Consumption:
         claim = replace(self._claim, statements=(statement,))
         try:
             if failure is None:
-                end_claim(self._spark, claim, "CONSUMED", None)
+                end_claim(self._spark, complete(self._spark, claim, self._found), "CONSUMED", None)
             else:
                 end_claim(self._spark, claim, "FAILED", sentence(failure))
         except ClaimGone:

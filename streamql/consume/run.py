@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from streamql.catalog.states import Claim, StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import effects, session_transactions
+from streamql.consume.afterwards import tell_sources
 from streamql.consume.binding import bind, changes_of, is_refresh, nothing_bound, reads_of, streams_of
 from streamql.consume.claims.errors import busy, contended, fenced, partially_committed
 from streamql.consume.claims.outcomes import ClaimOutcome
@@ -162,6 +163,7 @@ def _run(spark: SparkSession, command: Command, consumption: Consumption, entrie
     assert claim is not None
     if outcome == "CONSUMED":
         effects.report(spark, claim, claim.statements)
+        tell_sources(spark, claim)
         return rows
     for entry in entries:
         warn_of_reservation(claim, entry.target)
@@ -182,6 +184,8 @@ def _run_query(spark: SparkSession, command: Command, consumption: Consumption) 
     except BaseException as e:
         consumption.end_query(READING, e)
         raise
+    consumption.note_found(command, 0)
     consumption.end_query(replace(READING, changes=changes_of(command, 0)), None)
     effects.report(spark, claim, ())
+    tell_sources(spark, claim)
     return rows

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import effects
+from streamql.consume.afterwards import tell_sources
 from streamql.consume.binding import bind, nothing_bound, streams_of
 from streamql.consume.claims import errors
 from streamql.consume.claims.outcomes import left_out
@@ -277,6 +278,7 @@ class Transaction:
                 raise errors.not_run_again(left)
             self._consumption.commit()
             effects.report(self._spark, self.claim, ())
+            tell_sources(self._spark, self.claim)
 
     def withdraw(self) -> None:
         """Withdraws the statement that failed last, in this run or an earlier one, so that COMMIT no longer waits for it. The claim records

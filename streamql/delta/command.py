@@ -169,3 +169,8 @@ class Command:
         """Returns how many rows of each change type statement `i` took when it was last executed, by the descriptions of its reads."""
         counted: dict[str, dict[str, int]] = json.loads(self._handle.changes(i))
         return counted
+
+    def checked(self, i: int) -> dict[str, list[str]]:
+        """Returns what the checks of rows have found when statement `i` was last executed, as JSON, by the descriptions of its reads."""
+        found: dict[str, list[str]] = json.loads(self._handle.checked(i))
+        return found

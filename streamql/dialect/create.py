@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamql.dialect.grammar import grammars
+from streamql.dialect.grammar import grammars, stream_clause
 from streamql.dialect.points import point_in_parentheses, version_number
-from streamql.dialect.statements import CreateStream, PointInTime
+from streamql.dialect.statements import IDENTITIES, CreateStream, PointInTime, StreamAction
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.tokens import Span, Token, TokenType, name_part, span, string_value
 from streamql.errors import StreamqlError
@@ -14,7 +14,7 @@ from streamql.model import StreamMode
 CREATE_GRAMMAR = (
     "CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON TABLE source "
     "[TIMESTAMP AS OF time | VERSION AS OF n | {AT | BEFORE} (…)] "
-    "[WITH PROPERTIES ('TABLE_STREAM_MODE' = 'STANDARD' | 'APPEND_ONLY', …)] [COMMENT '…']"
+    "[WITH PROPERTIES ('TABLE_STREAM_MODE' = 'STANDARD' | 'APPEND_ONLY', …)] [IDENTITY = {ROW_ID | KEY}] [COMMENT '…']"
 )
 
 _NAMES = (TokenType.WORD, TokenType.BACKQUOTED, TokenType.DOUBLE_QUOTED)
@@ -28,8 +28,8 @@ _REFUSED_CLAUSES: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("SNAPSHOT",), "Delta tables have versions, not snapshots", "write AT (VERSION => n) or AT (TIMESTAMP => …)"),
     (("STATEMENT",), "Delta's log does not know statement ids", "write AT (VERSION => n) or AT (TIMESTAMP => …)"),
 )
-_CLAUSE_SETTINGS = ("APPEND_ONLY", "INSERT_ONLY", "SHOW_INITIAL_ROWS", "COMMENT")
-_LIST_KEYS = ("TABLE_STREAM_MODE", "SHOW_INITIAL_ROWS", "COMMENT")
+_CLAUSE_SETTINGS = ("APPEND_ONLY", "INSERT_ONLY", "SHOW_INITIAL_ROWS", "IDENTITY", "COMMENT")
+_LIST_KEYS = ("TABLE_STREAM_MODE", "SHOW_INITIAL_ROWS", "IDENTITY", "COMMENT")
 _LIST_STARTS = (("WITH", "PROPERTIES"), ("WITH", "TBLPROPERTIES"), ("WITH",), ("PROPERTIES",), ("TBLPROPERTIES",))
 _WORDS = ("TIMESTAMP", "VERSION", "AT", "BEFORE", "WITH", "PROPERTIES", *_CLAUSE_SETTINGS)
 
@@ -60,6 +60,8 @@ def parse_create(cursor: Cursor) -> CreateStream:
         point=clauses.point,
         show_initial_rows=bool(clauses.show_initial_rows),
         comment=clauses.comment,
+        identity=clauses.identity,
+        clauses=tuple(clauses.of_features),
         name_span=name_span,
         source_span=source_span,
     )
@@ -81,6 +83,12 @@ def _source_type(cursor: Cursor) -> str:
     raise cursor.expected(known, hint or f"write ON TABLE {cursor.token.text}")
 
 
+def read_identity(cursor: Cursor, written: str = "IDENTITY = KEY") -> str:
+    """Returns one of `IDENTITIES`. `written`: how the clause is written, for errors. Raises INVALID_PROPERTY for another word."""
+    hint = f"write {written}, which is the table's PRIMARY KEY … RELY, or ROW_ID in the place of KEY"
+    return cursor.choice("IDENTITY", IDENTITIES, hint)
+
+
 class _Clauses:
     """What the clauses after the source say. Each setting may come in one spelling once, and spellings must agree."""
 
@@ -88,8 +96,10 @@ class _Clauses:
         self.cursor = cursor
         self.mode: StreamMode | None = None
         self.show_initial_rows: bool | None = None
+        self.identity: str | None = None
         self.comment: str | None = None
         self.point: PointInTime | None = None
+        self.of_features: list[StreamAction] = []
         self._mode_key = ""
         self._spelled: set[str] = set()
 
@@ -98,7 +108,9 @@ class _Clauses:
         cursor = self.cursor
         while not cursor.at_end() and not cursor.at(";"):
             self.refuse()
-            if cursor.at_any(("AT", "BEFORE")):
+            if (parse := stream_clause(cursor.key())) is not None:
+                self.of_features.append(parse(cursor))
+            elif cursor.at_any(("AT", "BEFORE")):
                 start = cursor.advance()
                 self._set_point(start, point_in_parentheses(cursor, start.key == "BEFORE", start))
             elif cursor.at("TIMESTAMP") or cursor.at("VERSION"):
@@ -138,7 +150,8 @@ class _Clauses:
             return cursor.at(key, "AS", "OF")
         if key in ("AT", "BEFORE", "PROPERTIES", "TBLPROPERTIES", "TAG"):
             return following == "("
-        return key in ("WITH", "CLONE") or key in _CLAUSE_SETTINGS or cursor.at("COPY", "GRANTS")
+        is_ours = key in ("WITH", "CLONE") or key in _CLAUSE_SETTINGS or stream_clause(key) is not None
+        return is_ours or cursor.at("COPY", "GRANTS")
 
     def _span(self, start: Token) -> Span:
         return span(self.cursor.text, start.start, self.cursor.tokens[self.cursor.index - 1].end)
@@ -175,6 +188,8 @@ class _Clauses:
             self.comment = self.cursor.string("the comment")
         elif key == "SHOW_INITIAL_ROWS":
             self.show_initial_rows = self.cursor.boolean(key)
+        elif key == "IDENTITY":
+            self.identity = read_identity(self.cursor)
         else:
             self._set_mode(token, key, self._mode_word() if key == "TABLE_STREAM_MODE" else self._mode_flag(key))
 

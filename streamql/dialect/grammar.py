@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from streamql.dialect.statements import StreamAction
 from streamql.dialect.text.cursor import Cursor
 from streamql.errors import StreamqlError
 from streamql.registered import registered
@@ -66,7 +67,8 @@ class Grammar:
     `verbs`: the first words of its statements. `recognize`: returns the function that parses the statement, by its first words; None: it is
     another part's or Spark's. It starts at the first token, and moves the cursor as it likes. `phrases`: the first keywords of all its
     statements. `explains`: each returns the error for a statement that Spark has rejected; None: it has nothing to say. `sources`: the
-    keywords for sources that CREATE STREAM … ON takes.
+    keywords for sources that CREATE STREAM … ON takes. `stream_actions`, `stream_clauses`: by their first word, what parses
+    actions of ALTER STREAM and clauses of CREATE STREAM, from that word on.
     """
 
     verbs: frozenset[str]
@@ -74,6 +76,18 @@ class Grammar:
     phrases: tuple[Phrase, ...] = ()
     explains: tuple[Callable[[Cursor], StreamqlError | None], ...] = ()
     sources: tuple[tuple[str, ...], ...] = ()
+    stream_actions: Mapping[str, Callable[[Cursor], StreamAction]] = field(default_factory=dict)
+    stream_clauses: Mapping[str, Callable[[Cursor], StreamAction]] = field(default_factory=dict)
+
+
+def stream_action(word: str) -> Callable[[Cursor], StreamAction] | None:
+    """Returns what parses the actions of ALTER STREAM that begin with a word; None: no feature has one."""
+    return next((g.stream_actions[word] for g in grammars() if word in g.stream_actions), None)
+
+
+def stream_clause(word: str) -> Callable[[Cursor], StreamAction] | None:
+    """Returns what parses the clauses of CREATE STREAM that begin with a word; None: no feature has one."""
+    return next((g.stream_clauses[word] for g in grammars() if word in g.stream_clauses), None)
 
 
 def grammars() -> Iterator[Grammar]:

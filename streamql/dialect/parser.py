@@ -4,7 +4,7 @@ The hard part is what Spark accepts too: a table may be named `stream`, so `DROP
 Spark's while `DROP TABLE STREAM s` is ours. The rule: where Spark's grammar has a meaning for a text, it is Spark's.
 It has these exceptions:
 
-- DESC [TABLE] STREAM s, which Spark reads as column s of table stream;
+- DESC [TABLE] STREAM s, which Spark reads as column s of table stream, and DESC TASK t in the same way;
 - CREATE EXTERNAL TABLE … USING KAFKA, since Spark's table could not be the source of a stream;
 - CREATE MATERIALIZED VIEW m … AS query, which Spark parses for its pipelines and runs nowhere else;
 - REFRESH DYNAMIC TABLE d and REFRESH MATERIALIZED VIEW m, alone and behind EXPLAIN. Spark reads REFRESH with any text as a
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from streamql.dialect.grammar import Parse, grammars
 from streamql.dialect.statements import Statement
-from streamql.dialect.tasks import task_refused
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.tokens import head, scan, unterminated
 
@@ -37,8 +36,6 @@ def parse(text: str) -> Statement | None:
     first = next(scan(text), None)
     if first is None or not any(first.key in grammar.verbs for grammar in grammars()):
         return None
-    if (refused := task_refused(text)) is not None:
-        raise refused
     # ALTER TABLE … SET PROPERTIES is known by its keys; of all others the first words are enough.
     cursor = Cursor(text) if first.key == "ALTER" else Cursor(text, head(text, _HEAD))
     rule = _recognize(first.key, cursor)

@@ -7,16 +7,17 @@ from streamql.dialect.grammar import A_NAME, Follows, Phrase
 LISTING = Follows(clauses=("IN", "LIKE", "WHERE", "LIMIT"), query=("WHERE",))
 """Of SHOW statements that list objects."""
 _OPTIONS = (
-    "TABLE_STREAM_MODE = STANDARD", "TABLE_STREAM_MODE = APPEND_ONLY", "SHOW_INITIAL_ROWS = TRUE", "COMMENT = ''",
+    "TABLE_STREAM_MODE = STANDARD", "TABLE_STREAM_MODE = APPEND_ONLY", "SHOW_INITIAL_ROWS = TRUE", "IDENTITY = KEY",
+    "COMMENT = ''",
 )  # fmt: skip
 _CLAUSES = (
     "ON TABLE", "WITH (TABLE_STREAM_MODE = STANDARD)", "WITH (TABLE_STREAM_MODE = APPEND_ONLY)", "AT (VERSION => ", "AT (TIMESTAMP => ",
     "AT (STREAM => ", "BEFORE (VERSION => ", "TIMESTAMP AS OF", "VERSION AS OF", "APPEND_ONLY = TRUE", "SHOW_INITIAL_ROWS = TRUE",
-    "COMMENT = ''",
+    "IDENTITY = KEY", "COMMENT = ''",
 )  # fmt: skip
 _ACTIONS = (
     "SET COMMENT = ''", "UNSET COMMENT", "RENAME TO", "SET OFFSET TO LATEST", "SET OFFSET VERSION", "SET OFFSET TIMESTAMP",
-    "SET OFFSET '{\"0\": 0}'", "RELEASE",
+    "SET OFFSET '{\"0\": 0}'", "SET IDENTITY = KEY", "RELEASE",
 )  # fmt: skip
 
 

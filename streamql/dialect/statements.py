@@ -9,6 +9,9 @@ from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.text.tokens import NameParts, Span
 from streamql.model import StreamMode
 
+IDENTITIES = ("ROW_ID", "KEY")
+"""How a stream recognizes a row in a later version: by Delta's row id, or by the declared key of the table."""
+
 
 class Statement:
     """A statement that `parse` returns. Each feature has its own types of them."""
@@ -36,11 +39,16 @@ class PointInTime:
     positions: tuple[tuple[str, int], ...] | None = None
 
 
+class StreamAction:
+    """What a feature changes of a stream: an action of ALTER STREAM, or a clause of CREATE STREAM. Each feature has its own types."""
+
+
 @dataclass(frozen=True)
 class CreateStream(Statement):
     """CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON type source …; `mode` None: not named.
 
-    `source_type`: the keywords before the source, as `Grammar.sources` has them.
+    `source_type`: the keywords before the source, as `Grammar.sources` has them. `identity`: one of `IDENTITIES`; None: not named.
+    `clauses`: those of features, in their order.
     """
 
     name: NameParts
@@ -52,6 +60,8 @@ class CreateStream(Statement):
     point: PointInTime | None = None
     show_initial_rows: bool = False
     comment: str | None = None
+    identity: str | None = None
+    clauses: tuple[StreamAction, ...] = ()
     name_span: Span | None = None
     source_span: Span | None = None
 
@@ -73,6 +83,13 @@ class SetOffset:
 
 
 @dataclass(frozen=True)
+class SetIdentity:
+    """SET IDENTITY = KEY | ROW_ID."""
+
+    identity: str
+
+
+@dataclass(frozen=True)
 class Release:
     """RELEASE: a partially committed or in doubt consumption is given up, the offset stays."""
 
@@ -82,7 +99,7 @@ class AlterStream(Statement):
     """ALTER [TABLE] STREAM [IF EXISTS] name action."""
 
     name: NameParts
-    action: SetComment | RenameTo | SetOffset | Release
+    action: SetComment | RenameTo | SetOffset | SetIdentity | Release | StreamAction
     if_exists: bool = False
     name_span: Span | None = None
 

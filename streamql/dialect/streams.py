@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from streamql.dialect.actions import RenameTo, SetComment
-from streamql.dialect.create import parse_create
-from streamql.dialect.grammar import Grammar
+from streamql.dialect.create import parse_create, read_identity
+from streamql.dialect.grammar import Grammar, stream_action
 from streamql.dialect.listing import read_listing
 from streamql.dialect.phrases import PHRASES
 from streamql.dialect.points import POSITIONS_EXAMPLE, positions_point, version_number
@@ -18,10 +18,12 @@ from streamql.dialect.statements import (
     DropStream,
     PointInTime,
     Release,
+    SetIdentity,
     SetOffset,
     ShowCreateStream,
     ShowStreams,
     Statement,
+    StreamAction,
 )
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.tokens import span
@@ -30,7 +32,7 @@ from streamql.dialect.transactions import recognize_transaction
 DROP_GRAMMAR = "DROP [TABLE] STREAM [IF EXISTS] name"
 ALTER_GRAMMAR = (
     "ALTER [TABLE] STREAM [IF EXISTS] name {SET COMMENT = '…' | UNSET COMMENT | RENAME TO name | "
-    "SET OFFSET {VERSION n | TIMESTAMP time | '{\"partition\": offset, …}' | TO LATEST} | RELEASE}"
+    "SET OFFSET {VERSION n | TIMESTAMP time | '{\"partition\": offset, …}' | TO LATEST} | SET IDENTITY = {ROW_ID | KEY} | RELEASE}"
 )
 SHOW_GRAMMAR = "SHOW [TABLE] STREAMS [{IN | FROM} schema] [LIKE 'pattern' | WHERE condition] [LIMIT n]"
 DESCRIBE_GRAMMAR = "DESCRIBE [TABLE] STREAM name"
@@ -164,7 +166,9 @@ def _parse_alter(cursor: Cursor) -> AlterStream:
     return AlterStream(name, _parse_action(cursor), if_exists, name_span)
 
 
-def _parse_action(cursor: Cursor) -> SetComment | RenameTo | SetOffset | Release:
+def _parse_action(cursor: Cursor) -> SetComment | RenameTo | SetOffset | SetIdentity | Release | StreamAction:
+    if (parse := stream_action(cursor.key())) is not None:
+        return parse(cursor)
     if cursor.take("RELEASE"):
         return Release()
     if cursor.take("UNSET"):
@@ -181,6 +185,9 @@ def _parse_action(cursor: Cursor) -> SetComment | RenameTo | SetOffset | Release
         return SetComment(cursor.string("the comment"))
     if cursor.take("OFFSET"):
         return SetOffset(_parse_offset(cursor))
+    if cursor.take("IDENTITY"):
+        cursor.take("=")
+        return SetIdentity(read_identity(cursor))
     raise _refused_setting(cursor, "SET")
 
 
@@ -195,9 +202,9 @@ def _refused_setting(cursor: Cursor, verb: str) -> Exception:
         "TBLPROPERTIES",
     )
     if cursor.key() in settings:
-        why = "only a stream's comment, name and offset can be altered"
+        why = "only a stream's comment, name, offset and identity can be altered"
         return cursor.refused(f"{verb} {cursor.key()}", why, "CREATE OR REPLACE STREAM makes the stream anew")
-    return cursor.expected("COMMENT or OFFSET" if verb == "SET" else "COMMENT")
+    return cursor.expected("COMMENT, OFFSET or IDENTITY" if verb == "SET" else "COMMENT")
 
 
 def _parse_offset(cursor: Cursor) -> PointInTime | None:

@@ -6,7 +6,6 @@ from streamql.dialect.grammar import grammars
 from streamql.dialect.parser import parse
 from streamql.dialect.rewrites.dollar_names import COLUMNS, FUNCTIONS
 from streamql.dialect.streams import AFTER_TABLE_NAME
-from streamql.dialect.tasks import task_refused
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import EXPLAIN_OPTIONS, key_at
 from streamql.dialect.text.tokens import TokenType, name_part
@@ -23,15 +22,14 @@ def explain_rejected(text: str) -> StreamqlError | None:
     """Returns the error to show for a statement that Spark rejected, if there is a better one than Spark's; else None.
 
     SYNTAX_ERROR with "did you mean CREATE STREAM?" for one that is within 2 mistakes per word of a statement of ours;
-    UNSUPPORTED_CLAUSE for tasks of other systems, for ALTER of what is replaced as a whole, and for EXPLAIN of a statement
+    UNSUPPORTED_CLAUSE for ALTER of what is replaced as a whole, and for EXPLAIN of a statement
     of ours.
     """
     cursor = Cursor(text)
     if cursor.at_end() or cursor.token.type is not TokenType.WORD:
         return None
     return (
-        task_refused(text)
-        or _explained(cursor)
+        _explained(cursor)
         or _misspelt(cursor)
         or _misspelt_phrase(cursor)
         or _explained_by_a_part(cursor)

@@ -101,7 +101,7 @@ def stream_and_table(spark: SparkSession, asked: AsOf) -> tuple[StreamState, Tab
             **asked.place,
         )
     table = _table(spark, asked)
-    if table.table_id not in [known.table_id for known, _ in source.holds(now)]:
+    if not any(known.is_table(table.table_id, table.path) for known, _ in source.holds(now)):
         read = [known for known, _ in open_source(spark, source).ref.holds(now)]
         shown = [stored_in(spark, known.table_id) or known for known in read]
         names = ", ".join(str(known.name) for known in shown)

@@ -30,18 +30,21 @@ from streamql.dialect.statements import (
     DropStream,
     PointInTime,
     Release,
+    SetIdentity,
     SetOffset,
+    StreamAction,
 )
 from streamql.dialect.text.tokens import Span
 from streamql.engine.left_behind import left_behind
 from streamql.engine.points import offset_at
-from streamql.engine.reads import find_stream, named_source, need_stream
+from streamql.engine.reads import find_stream, identified_as, named_source, need_stream, with_article
 from streamql.errors import StreamqlError
-from streamql.model import Offset, Stream, StreamMode
+from streamql.model import Interval, Offset, Stream, StreamMode
 from streamql.names import Name
 from streamql.sources.definitions import Definition
 from streamql.sources.protocol import OpenSource
 from streamql.sources.registry import open_source, type_of
+from streamql.terms import altered
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -101,7 +104,10 @@ def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: s
         created_by=user_of(spark),
         definition=text.strip().rstrip(";").strip(),
     )
-    return StreamState(stream, offset, sequence=1)
+    state = StreamState(stream, offset, sequence=1)
+    for clause in statement.clauses:
+        state = replace(state, stream=altered(spark, state, clause, is_created=True))
+    return state
 
 
 def _trackable(spark: SparkSession, statement: CreateStream) -> tuple[OpenSource, StreamMode]:
@@ -113,18 +119,14 @@ def _trackable(spark: SparkSession, statement: CreateStream) -> tuple[OpenSource
     if statement.source_type not in type_.statement_types:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
-            f"{name} is not {_with_article(statement.source_type)}",
+            f"{name} is not {with_article(statement.source_type)}",
             hint=f"CREATE STREAM {'.'.join(statement.name)} ON {type_.label} {name}",
             **where,
         )
-    source = open_source(spark, found)
+    source = open_source(spark, identified_as(spark, found, statement.identity, where))
     mode = statement.mode or type_.default_mode
     source.check_trackable(mode, where)
     return source, mode
-
-
-def _with_article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"
 
 
 def check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
@@ -138,7 +140,7 @@ def check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
         )
     definition = catalog_of(spark).definition(spark, name)
     if definition is not None or look_up(spark, name).type != "missing":
-        what = "a table or view" if definition is None else _with_article(definition.type.value)
+        what = "a table or view" if definition is None else with_article(definition.type.value)
         raise StreamqlError(
             "NAME_ALREADY_IN_USE", f"{name} is {what}", hint="choose another name", name=str(name), **place_of(span)
         )
@@ -204,14 +206,14 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
         else:
             free = wait_until_free(spark, found)
             last = Change([free], [free])
-        event, altered = _altered(spark, _of(last, found), statement)
-        changed = [(event, altered)]
+        event, new = _altered(spark, _of(last, found), statement)
+        changed = [(event, new)]
         if isinstance(statement.action, SetOffset) and is_version(statement.action.point):
-            freed, last = last, with_others_advanced(last, altered)
+            freed, last = last, with_others_advanced(last, new)
             changed += [(event, s) for s in last.after if s not in freed.after]
         events = [stream_event(e, s, now_ms(), user_of(spark), text) for e, s in changed]
-        moved = _moved(spark, _of(last, found), altered) if isinstance(statement.action, SetOffset) else None
-        if _commit(spark, last, found, altered, events):
+        moved = _moved(spark, _of(last, found), new) if isinstance(statement.action, SetOffset) else None
+        if _commit(spark, last, found, new, events):
             if moved is not None:
                 log.warning("%s", moved)
             return
@@ -263,6 +265,16 @@ def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) ->
         return "renamed", state.next(stream=replace(state.stream, name=name))
     if isinstance(action, Release):
         return "given_up", state.next()
+    if isinstance(action, StreamAction):
+        return "altered", state.next(stream=altered(spark, state, action))
+    if isinstance(action, SetIdentity):
+        source = open_source(spark, identified_as(spark, state.stream.source, action.identity, {}))
+        source.check_history(state.offset, state.stream.source, state.name)
+        source.check_start(state.offset)
+        pending = Interval(state.offset.position, source.latest, state.offset.initial)
+        if not pending.is_empty:  # it must be readable by the new identity; no job runs
+            source.changes(pending, state.stream.mode)
+        return "altered", state.next(stream=replace(state.stream, source=source.ref))
     assert isinstance(action, SetOffset)
     source = open_source(spark, state.stream.source)
     offset = Offset(source.latest) if action.point is None else offset_at(spark, source, action.point, state)

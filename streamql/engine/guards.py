@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.store import catalog_of
 from streamql.catalog.stored import stored_tables
-from streamql.catalog.tables import EVENTS, VIEWS
+from streamql.catalog.tables import EVENTS, view_names
 from streamql.delta.names import SESSION_CATALOG, qualify
 from streamql.engine.reads import find_stream
 from streamql.errors import StreamqlError, counted
@@ -49,7 +49,7 @@ def _guard_catalog(spark: SparkSession, command: str, parts: tuple[str, ...]) ->
         except StreamqlError:  # the parts are not a name
             return
         of_schema = name.catalog == SESSION_CATALOG and name.schema.lower() == schema
-        is_meant = of_schema and name.object.lower() in (EVENTS, *VIEWS)
+        is_meant = of_schema and name.object.lower() in (EVENTS, *view_names())
         is_meant = is_meant or (name.schema.lower() == "delta" and name.object == catalog.path)
         what = str(name)
     if not is_meant or choice(spark, CATALOG_GUARD) == "false":
@@ -104,7 +104,7 @@ def _guard_definition(spark: SparkSession, command: str, parts: tuple[str, ...])
             return
         raise
     if table is not None:
-        if command in _WRITES:
+        if command in _WRITES and table.type.is_relation:
             raise StreamqlError(
                 "UNSUPPORTED_TARGET",
                 f"{command}: {table.name} is a {table.type.value}, which only its refreshes may write",

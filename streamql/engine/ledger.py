@@ -155,6 +155,23 @@ def summed(rows: DataFrame, since_ms: int, until_ms: int, parts: int) -> dict[st
     return {stream: tuple(buckets) for stream, buckets in found.items()}
 
 
+def violations(spark: SparkSession, since_ms: int, until_ms: int) -> dict[str, dict[str, int]]:
+    """Returns stream id → the rows that violated each expectation, in consumptions that ended in a time window."""
+    ledger = catalog_of(spark).ledger(spark)
+    if ledger is None or "details" not in ledger.columns:
+        return {}
+    counts = F.from_json(F.get_json_object("details", "$.violations"), CHANGES_TYPE)
+    inside = ledger.where((F.col("outcome") == "CONSUMED") & F.unix_millis("ended_at").between(since_ms, until_ms))
+    # The ledger has a row for each statement of a consumption.
+    once = inside.groupBy("stream_id", "consumption_id").agg(F.any_value(counts, True).alias("counts"))
+    each = once.select("stream_id", F.explode("counts").alias("name", "rows"))
+    sums = each.groupBy("stream_id", "name").agg(F.sum("rows").alias("rows")).orderBy("stream_id", "name")
+    found: dict[str, dict[str, int]] = {}
+    for r in sums.collect():
+        found.setdefault(r["stream_id"], {})[r["name"]] = int(r["rows"])
+    return found
+
+
 def flows(spark: SparkSession) -> dict[str, tuple[Flow, ...]]:
     """Returns stream id → the targets into which it was consumed."""
     ledger = catalog_of(spark).ledger(spark)

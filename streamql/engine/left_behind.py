@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from streamql.catalog.states import StreamState
 from streamql.delta.jvm import sentence
 from streamql.dialect import quote_string
-from streamql.model import Offset, StreamMode, is_ordered, offset_clause, parts_or_none
+from streamql.model import Offset, SourceRef, StreamMode, is_ordered, offset_clause, parts_or_none
 from streamql.reading import check_history
 from streamql.sources.registry import open_source, type_of
 
@@ -23,7 +23,7 @@ def left_behind(spark: SparkSession, state: StreamState, replacement: StreamStat
     try:
         source = open_source(spark, state.stream.source)
         check_history(state, source)
-        is_same = replacement is not None and replacement.stream.source.identity == source.ref.identity
+        is_same = replacement is not None and _is_same(replacement.stream.source, source.ref)
         end = replacement.offset if replacement is not None and is_same else Offset(source.latest)
         if not is_ordered(state.offset.position, end.position):
             return None
@@ -41,6 +41,11 @@ def left_behind(spark: SparkSession, state: StreamState, replacement: StreamStat
     return f"{skipped}. No statement has consumed these changes. To bring the offset back: {back}"
 
 
+def _is_same(source: SourceRef, other: SourceRef) -> bool:
+    """Returns whether two references mean one source, and recognize its rows alike."""
+    return source.identity == other.identity and source.type_name == other.type_name
+
+
 def _statement(state: StreamState, create: str) -> str:
     """Returns the statement that creates the stream again at its offset."""
     stream, position = state.stream, state.offset.position
@@ -53,6 +58,8 @@ def _statement(state: StreamState, create: str) -> str:
         clauses.append(f"AT (OFFSET => {quote_string(parts)})")
     if stream.mode is not type_.default_mode:
         clauses.append(f"APPEND_ONLY = {str(stream.mode is StreamMode.APPEND_ONLY).upper()}")
+    if type_.identity not in ("", "ROW_ID"):
+        clauses.append(f"IDENTITY = {type_.identity}")
     if state.offset.initial:
         clauses.append("SHOW_INITIAL_ROWS = TRUE")
     return " ".join(clauses)

@@ -15,10 +15,10 @@ from streamql.delta.names import qualify
 from streamql.dialect.statements import PointInTime
 from streamql.engine.suggestions import missing_stream
 from streamql.errors import StreamqlError
-from streamql.model import Offset, Parts, SourceRef
+from streamql.model import Offset, Parts, SourceRef, TableSource
 from streamql.reading import check_history
 from streamql.sources.protocol import OpenSource, Point
-from streamql.sources.tables.table import COMPARED
+from streamql.sources.tables.replaced import COMPARED
 from streamql.sources.views.query import QuerySource, in_tables_of
 from streamql.times import now_us
 
@@ -63,7 +63,7 @@ def _in_source(state: StreamState, source: SourceRef, point: PointInTime) -> Str
     """Returns a stream with its offset as an offset in another source. Raises INVALID_POINT_IN_TIME if the other source has no such
     offset."""
     own = state.stream.source
-    if own.identity == source.identity:
+    if own.identity == source.identity or (isinstance(own, TableSource) and own.is_table(source.identity, source.path)):
         return state
     if isinstance(own, QuerySource) and isinstance(source, QuerySource):
         found = in_tables_of(state.offset, own, source)

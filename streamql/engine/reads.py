@@ -28,8 +28,8 @@ from streamql.names import Name
 from streamql.reading import interval_now, is_due
 from streamql.shared import constants
 from streamql.sources.protocol import HIDDEN_TYPE
-from streamql.sources.registry import find_source, open_source, source_types
-from streamql.sources.tables.table import find_table
+from streamql.sources.registry import find_source, identified, open_source, source_types, type_of
+from streamql.sources.tables.source_type import find_table
 
 
 def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None:
@@ -83,6 +83,28 @@ def named_source(spark: SparkSession, name: Name, line: int | None = None, colum
     if source is None:
         raise _no_source(spark, name, line, column)
     return source
+
+
+def identified_as(spark: SparkSession, source: SourceRef, identity: str | None, where: Mapping[str, int]) -> SourceRef:
+    """Returns the source with its rows recognized by an identity; None: by its own. `where`: the line and column of the source. Raises
+    UNSUPPORTED_SOURCE, and what the source raises that has no such identity."""
+    if identity is None:
+        return source
+    found = identified(spark, source, identity)
+    if found is None:
+        label = type_of(source).label.lower()
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"IDENTITY = {identity} takes a Delta table, and {source.name} is {with_article(label)}",
+            hint="leave IDENTITY out",
+            **where,
+        )
+    return found
+
+
+def with_article(noun: str) -> str:
+    """Returns a noun with its indefinite article."""
+    return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"
 
 
 def named_table(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> TableSource:
@@ -146,7 +168,9 @@ def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
     """Returns the rows of `t CHANGES (…) AT … END …`. They have the columns of a stream, the hidden ones last. No offset moves."""
     parts, mode, point_type, value, before, *rest = arguments
     name = qualify(spark, parse_name(str(parts)))
-    source = open_source(spark, named_source(spark, name))
+    found = named_source(spark, name)
+    word, _, identity = str(mode).partition(" ")
+    source = open_source(spark, identified_as(spark, found, identity or None, {}))
     start = offset_at(spark, source, read_point(str(point_type), value, bool(before))).position
     end = offset_at(spark, source, read_point(str(rest[0]), rest[1], False)).position if rest else source.latest
     if not is_ordered(start, end):
@@ -155,7 +179,7 @@ def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
             f"END (version {end}) lies before the start (version {start})",
             hint="END is the last version that is shown, and must not be earlier than AT",
         )
-    return source.changes(Interval(start, end), StreamMode(str(mode)))
+    return source.changes(Interval(start, end), StreamMode(word))
 
 
 def read_point(point_type: str, value: object, before: bool) -> PointInTime:

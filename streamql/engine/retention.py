@@ -17,7 +17,7 @@ from streamql.delta.table import DeltaTable
 from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode, TableSource, Versions
-from streamql.names import quote
+from streamql.names import Name, quote
 from streamql.settings import MAX_RETENTION_EXTENSION, VACUUM_GUARD, choice, seconds
 from streamql.sources.protocol import OpenSource
 from streamql.sources.tables.retention import FILE_RETENTION, LOG_RETENTION, file_retention_ms, log_retention_ms
@@ -76,7 +76,8 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
     except StreamqlError as e:  # a broken catalog must not keep users from vacuuming their tables
         log.warning("whether a stream needs files of the table could not be looked up: %s", e.message)
         return
-    streams = [(s, table_source) for s in states for table_source in _held_by(s, latest.table_id)]
+    vacuumed = OpenTable(spark, TableSource(Name("", "", ""), path, latest.table_id), table, latest)
+    streams = [(s, table_source) for s in states for table_source in _held_by(s, vacuumed)]
     if not streams:
         return
     # Remove actions that are older than the retention are no longer in the table's state, and so do not protect their files.
@@ -113,10 +114,12 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
         )
 
 
-def _held_by(state: StreamState, table_id: str) -> list[TableSource]:
+def _held_by(state: StreamState, table: OpenTable) -> list[TableSource]:
     """Returns [the table] if a stream needs its history: it is the stream's source, or one of the tables that the source reads. Else
     empty."""
-    return [table for table, _ in state.stream.source.holds(offset_of(state)) if table.table_id == table_id][:1]
+    own = table.ref
+    held = state.stream.source.holds(offset_of(state))
+    return [t for t, _ in held if t.is_table(own.table_id, own.path, table.id_at)][:1]
 
 
 def offset_of(state: StreamState) -> Interval:
@@ -140,7 +143,8 @@ def _waiting(table: OpenTable, state: StreamState) -> list[Versions]:
 
 def versions_of(table: OpenTable, state: StreamState, interval: Interval) -> list[Versions]:
     """Returns the versions of a table that an interval of a stream needs; empty if it does not need the table."""
-    return [v for t, v in state.stream.source.holds(interval) if t.table_id == table.ref.table_id]
+    own = table.ref
+    return [v for t, v in state.stream.source.holds(interval) if t.is_table(own.table_id, own.path)]
 
 
 def removed_behind(table: OpenTable, state: StreamState) -> list[Removal]:

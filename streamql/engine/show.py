@@ -19,11 +19,13 @@ from streamql.engine.stream_facts import StreamStatus
 from streamql.errors import StreamqlError
 from streamql.model import parts_or_none, version_or_none
 from streamql.sources.registry import type_of
+from streamql.terms import terms_of
 
 SHOW_COLUMNS = (
     "name STRING, schema_name STRING, table_name STRING, source_type STRING, mode STRING, offset_version BIGINT, "
     "offset_timestamp TIMESTAMP_LTZ, lag_versions BIGINT, lag_seconds BIGINT, has_data BOOLEAN, stale BOOLEAN, stale_after TIMESTAMP_LTZ, "
-    "invalid_reason STRING, comment STRING, create_time TIMESTAMP_LTZ, last_consumed TIMESTAMP_LTZ, offset_position STRING"
+    "invalid_reason STRING, comment STRING, create_time TIMESTAMP_LTZ, last_consumed TIMESTAMP_LTZ, offset_position STRING, "
+    "identity STRING"
 )
 TERSE_COLUMNS = "name STRING, schema_name STRING, table_name STRING, mode STRING, create_time TIMESTAMP_LTZ"
 DESCRIBE_COLUMNS = "info_name STRING, info_value STRING"
@@ -44,9 +46,16 @@ def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
     else:
         rows = [_row(state, status) for state, status in zip(states, statuses(spark, states), strict=True)]
         frame = small_frame(spark, SHOW_COLUMNS, rows)
-    if statement.where is not None:
-        frame = frame.where(F.expr(statement.where))
-    return frame if statement.limit is None else frame.limit(statement.limit)
+    return narrowed(frame, None, statement.where, statement.limit)
+
+
+def narrowed(frame: DataFrame, like: str | None, where: str | None, limit: int | None) -> DataFrame:
+    """Returns the rows of a listing that its clauses leave. None: the statement does not have the clause. `like`: of the column `name`."""
+    if like is not None:
+        frame = frame.where(F.col("name").rlike(like_pattern(like)))
+    if where is not None:
+        frame = frame.where(F.expr(where))
+    return frame if limit is None else frame.limit(limit)
 
 
 def listed_schema(spark: SparkSession, named: NameParts | None) -> tuple[str, str]:
@@ -105,6 +114,7 @@ def _row(state: StreamState, status: StreamStatus) -> list[Value]:
         stream.created_at_ms,
         state.last_consumed_ms,
         parts_or_none(state.offset.position),
+        type_of(stream.source).shown_identity(stream.source),
     ]
 
 
@@ -132,6 +142,7 @@ def describe_stream(spark: SparkSession, statement: DescribeStream) -> DataFrame
         else f"{state.claim.owner.user}@{state.claim.owner.host}:{state.claim.owner.pid}",
     }
     rows.extend([[k, v] for k, v in more.items()])
+    rows.extend([name, value] for type_, text in terms_of(stream) for name, value in type_.shown(text))
     return small_frame(spark, DESCRIBE_COLUMNS, rows)
 
 

@@ -1,5 +1,5 @@
-"""Definitions: the objects of the catalog other than streams. They are storage connections, external tables, dynamic tables and
-materialized views. The catalog stores and finds them (`catalog.store`).
+"""Definitions: the objects of the catalog other than streams. They are storage connections, external tables, dynamic tables,
+materialized views and tasks. The catalog stores and finds them (`catalog.store`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,12 @@ class DefinitionType(Enum):
     EXTERNAL_TABLE = "external table"
     DYNAMIC_TABLE = "dynamic table"
     MATERIALIZED_VIEW = "materialized view"
+    TASK = "task"
+
+    @property
+    def is_relation(self) -> bool:
+        """Returns whether queries can name it."""
+        return self not in (DefinitionType.CONNECTION, DefinitionType.TASK)
 
 
 @dataclass(frozen=True)
@@ -25,9 +31,9 @@ class Definition:
     """What a CREATE statement defined, other than a stream.
 
     `options`: of a connection, the settings of Kafka; of an external table, those of its OPTIONS clause; of a dynamic table, the fields of
-    its `DynamicTable`. They have references to secrets, and never a secret. `connection`: the name of an external table's connection; empty
-    for other types. `columns`: the columns of a table, in their order. `sequence`: how often the definition was written. `text`: the
-    statement.
+    its `DynamicTable`; of a task, its `Task` as JSON. They have references to secrets, and never a secret. `connection`: the name of an
+    external table's connection; empty for other types. `columns`: the columns of a table, in their order. `sequence`: how often the
+    definition was written. `text`: the statement.
     """
 
     uuid: str

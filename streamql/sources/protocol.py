@@ -167,6 +167,14 @@ def _start(_: Any, at: Offset, show_initial_rows: bool) -> Offset:
     return Offset(at.position, show_initial_rows or at.initial)
 
 
+def _not_identified(_: SparkSession, __: SourceRef) -> SourceRef | None:
+    return None
+
+
+def _no_identity(_: Any) -> str | None:
+    return None
+
+
 class Relation(Protocol):
     """Reads a source that SELECT names. `columns_only`: a DataFrame without rows is enough."""
 
@@ -190,6 +198,11 @@ class SourceType:
       as its answer: a later read finds the same rows.
     - `keep_longer`: a hint how to keep the history of a source for longer; empty: by altering the tables that it holds.
     - `unit`: what lag and backlog count.
+    - `identity`: the word by which IDENTITY = … names sources of this type; empty: it has none. `identify`: makes a source of this type of
+      one of another type, with the same name; None, as its answer: that one cannot be followed so. `shown_identity`: how SHOW STREAMS
+      shows by what the rows of a source are recognized; None, as its answer: rows of this type have no identity.
+    - `named`: opens a Delta table that a query reads, which must have a name; None: it is not the type of such a table.
+    - `consumed`: is called after a statement has consumed a stream on a source; None: nothing is called.
     """
 
     name: str
@@ -206,3 +219,8 @@ class SourceType:
     count_if_shrinking: Callable[[SparkSession, Any, Interval], int | None] | None = None
     keep_longer: str = ""
     unit: str = "version"
+    identity: str = ""
+    identify: Callable[[SparkSession, SourceRef], SourceRef | None] = _not_identified
+    shown_identity: Callable[[Any], str | None] = _no_identity
+    named: Callable[[SparkSession, Any], OpenSource] | None = None
+    consumed: Callable[[SparkSession, Any], None] | None = None

@@ -44,6 +44,13 @@ def read_source(data: Mapping[str, Any]) -> SourceRef:
     return source_types()[data.get("type", TABLE_TYPE)].read(data)
 
 
+def identified(spark: SparkSession, source: SourceRef, identity: str) -> SourceRef | None:
+    """Returns a source whose rows are recognized by another identity: `identity` is the word of a `SourceType`. None: a source of that type
+    cannot be. Raises what `SourceType.identify` raises."""
+    types = (type_ for type_ in source_types().values() if type_.identity == identity)
+    return next((found for type_ in types if (found := type_.identify(spark, source)) is not None), None)
+
+
 def open_source(spark: SparkSession, source: SourceRef, opened: Opened | None = None) -> OpenSource:
     """Opens a source, even if it was renamed or moved. `opened`: what `open_many` returned for it. Raises STREAM_SOURCE_MISSING,
     STREAM_SOURCE_REPLACED, and the error in `opened`."""

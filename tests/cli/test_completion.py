@@ -14,10 +14,10 @@ from streamql.console.commands import commands
 
 LINES = [
     (["streamql", "st"], {"streams"}),
-    (["streamql", "re"], {"report", "refresh"}),
+    (["streamql", "re"], {"report", "refresh", "replay"}),
     (["streamql", "--data", "d", "tr"], {"translate"}),
     (["streamql", "--data", "run", "tr"], {"translate"}),  # a directory that has a command's name
-    (["streamql", "help", "re"], {"report", "refresh"}),
+    (["streamql", "help", "re"], {"report", "refresh", "replay"}),
     (["streamql", "--outp"], {"--output"}),
     (["streamql", "--output", "j"], {"json"}),
     (["streamql", "run", "--e"], {"--every", "--events"}),

@@ -134,7 +134,7 @@ def test_what_refreshes_did(run: Run, database: str) -> None:
         "INSERT: 1 row inserted",
         "REFRESH: 1 row into d",
         "REFRESH: nothing to do, the sources have not changed",
-        "d is refreshed by a process that runs streamql refresh --loop, or by streamql refresh --due from cron",
+        "d is refreshed by a process that runs streamql scheduler, or by streamql refresh --due from cron",
     ]
     assert json.loads(out)["verdict"] == "EQUAL"
 

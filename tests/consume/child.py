@@ -24,6 +24,8 @@ from streamql.consume import consumption
 from streamql.consume.claims import resolve
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
+from streamql.features.expectations import quarantine
+from streamql.features.tasks.runs import conduct
 from tests.small import INTERPRETED, SHORT_LIVED
 
 POINTS: dict[str, list[tuple[Any, str]]] = {
@@ -31,6 +33,8 @@ POINTS: dict[str, list[tuple[Any, str]]] = {
     "execute": [(Command, "execute")],
     "resolve": [(consumption, "resolve_own")],
     "end": [(consumption, "end_claim"), (resolve, "end_claim")],
+    "task_end": [(conduct, "end")],
+    "quarantine": [(quarantine, "write")],
 }
 
 

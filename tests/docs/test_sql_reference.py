@@ -17,6 +17,8 @@ from streamql.features.autocdc import statements as autocdc
 from streamql.features.dynamic.statements import show as dynamic
 from streamql.features.kafka import statements as kafka
 from streamql.features.kafka.source.messages import COLUMNS as KAFKA_COLUMNS
+from streamql.features.tasks.statements import show as tasks
+from streamql.features.tasks.statements.execute import EXECUTE_COLUMNS
 from streamql.model import METADATA_DDL
 from streamql.sources.views.texts import STRATEGIES
 from tests.docs.pages import ROOT
@@ -25,23 +27,30 @@ SQL = ROOT / "docs" / "sql"
 PAGES = sorted(path.name for path in SQL.glob("*.md") if path.name != "README.md")
 
 PAGE_OF = {
+    "AddPrimaryKey": "primary-key.md",
     "AutoCdc": "auto-cdc.md",
     "AlterDynamicTable": "alter-dynamic-table.md",
     "AlterStream": "alter-stream.md",
+    "AlterTask": "alter-task.md",
     "BeginTransaction": "transactions.md",
     "CommitTransaction": "transactions.md",
     "CreateConnection": "create-storage-connection.md",
     "CreateDynamicTable": "create-dynamic-table.md",
     "CreateExternalTable": "create-external-table.md",
     "CreateStream": "create-stream.md",
+    "CreateTask": "create-task.md",
     "DescribeConnection": "storage-connections.md",
     "DescribeDynamicTable": "describe-dynamic-table.md",
     "DescribeExternalTable": "external-tables.md",
     "DescribeStream": "describe-stream.md",
+    "DescribeTask": "describe-task.md",
     "DropConnection": "storage-connections.md",
     "DropDynamicTable": "drop-dynamic-table.md",
     "DropExternalTable": "external-tables.md",
+    "DropPrimaryKey": "primary-key.md",
     "DropStream": "drop-stream.md",
+    "DropTask": "drop-task.md",
+    "ExecuteTask": "execute-task.md",
     "ExplainAutoCdc": "auto-cdc.md",
     "ExplainRefresh": "explain-refresh.md",
     "RefreshDynamicTable": "refresh-dynamic-table.md",
@@ -52,10 +61,14 @@ PAGE_OF = {
     "ShowCreateDynamicTable": "describe-dynamic-table.md",
     "ShowCreateExternalTable": "external-tables.md",
     "ShowCreateStream": "show-create-stream.md",
+    "ShowCreateTask": "describe-task.md",
     "ShowDynamicTables": "show-dynamic-tables.md",
     "ShowExternalTables": "external-tables.md",
+    "ShowPrimaryKeys": "primary-key.md",
     "ShowRefreshHistory": "show-refresh-history.md",
     "ShowStreams": "show-streams.md",
+    "ShowTaskHistory": "show-task-history.md",
+    "ShowTasks": "show-tasks.md",
     "VerifyDynamicTable": "verify-dynamic-table.md",
 }
 """The page of each statement of the dialect."""
@@ -65,6 +78,8 @@ COLUMNS = {
     "create-external-table.md": [", ".join(f"{name} {sql_type}" for name, sql_type in KAFKA_COLUMNS.items())],
     "describe-dynamic-table.md": [show.DESCRIBE_COLUMNS],
     "describe-stream.md": [show.DESCRIBE_COLUMNS],
+    "describe-task.md": [show.DESCRIBE_COLUMNS, show.CREATE_COLUMNS],
+    "execute-task.md": [EXECUTE_COLUMNS],
     "explain-refresh.md": [dynamic.EXPLAIN_COLUMNS],
     "external-tables.md": [kafka.TABLES_COLUMNS],
     "functions.md": [BACKLOG_COLUMNS],
@@ -74,6 +89,8 @@ COLUMNS = {
     "show-dynamic-tables.md": [dynamic.TABLES_COLUMNS],
     "show-refresh-history.md": [dynamic.HISTORY_COLUMNS],
     "show-streams.md": [show.SHOW_COLUMNS, show.TERSE_COLUMNS],
+    "show-task-history.md": [tasks.HISTORY_COLUMNS],
+    "show-tasks.md": [tasks.TASKS_COLUMNS],
     "storage-connections.md": [kafka.CONNECTIONS_COLUMNS],
     "verify-dynamic-table.md": [dynamic.VERIFY_COLUMNS],
 }

@@ -92,7 +92,7 @@ def test_the_doctor_checks_what_streams_read_before_them(monkeypatch: pytest.Mon
     """Whatever the order of the features."""
     expected = [
         *("Entries", "Views", "Rows", "Claims", "ExternalTables", "DynamicTables"),
-        *("Sources", "Staleness", "Files", "Extensions", "Storage", "Mirrors"),
+        *("Sources", "Staleness", "Files", "Extensions", "Storage", "Mirrors", "Violations", "UniqueKeys", "Tasks"),
     ]
     assert [type(check).__name__ for check in checks()] == expected
     monkeypatch.setattr(features, "FEATURES", features.FEATURES[::-1])

@@ -192,10 +192,19 @@ def test_a_run_that_fails_moves_nothing(shop: Shop) -> None:
 
 
 def test_full_refresh_starts_the_stream_again(shop: Shop) -> None:
+    """A model with the materialization `table` is replaced by each run. A stream by key on it shows the rows that differ."""
     shop.succeeds("run")
+    shop.rows("ALTER TABLE orders_by_item SET PROPERTIES ('change_tracking' = 'true')")
+    shop.rows("ALTER TABLE orders_by_item ADD PRIMARY KEY (item) RELY")
+    shop.rows("CREATE STREAM by_item_stream ON TABLE orders_by_item IDENTITY = KEY")
+    ((amount,),) = shop.rows("SELECT amount FROM orders_by_item WHERE item = 'item 1'")
     shop.rows("DELETE FROM orders WHERE id = 1")
     shop.succeeds("run", "--full-refresh")
     assert shop.is_equal()
+    assert shop.rows("SELECT __change_type, item, amount FROM by_item_stream ORDER BY amount DESC") == [
+        ("UPDATE_BEFORE", "item 1", amount),
+        ("UPDATE_AFTER", "item 1", amount - 1),
+    ]
     assert shop.consumptions("orders_stream") == [("CONSUMED", "RTAS", ROWS), ("CONSUMED", "RTAS", ROWS - 1)]
     assert shop.audit() == {"INSERT": ROWS, "DELETE": 1}, "the audit log says full_refresh=false"
 

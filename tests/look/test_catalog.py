@@ -237,8 +237,10 @@ def test_report(call: Call, schema: str, tmp_path: Path) -> None:
 def test_doctor_in_every_format(call: Call, schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
     examine, found_once = doctor.examine, list[doctor.Finding]()
 
-    def once(spark: SparkSession, *, fix: bool) -> list[doctor.Finding]:  # of what all tests before have left
-        found_once.extend([] if found_once else examine(spark, fix=fix))
+    def once(
+        spark: SparkSession, *, fix: bool, deep: bool
+    ) -> list[doctor.Finding]:  # of what all tests before have left
+        found_once.extend([] if found_once else examine(spark, fix=fix, deep=deep))
         return found_once
 
     monkeypatch.setattr(doctor, "examine", once)

@@ -77,7 +77,7 @@ def local_times(spark: SparkSession) -> SparkSession:
     run(session, f"CREATE TABLE t (id BIGINT) {TRACKED}")
     run(session, f"CREATE SCHEMA {schema}_catalog")
     run(session, tables.create_events(f"{schema}_catalog", None).replace("TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
-    for view in tables.VIEWS:
+    for view in tables.view_names():
         run(session, tables.create_view(f"{schema}_catalog", None, view, ("positions",), replace=False))
     return session
 

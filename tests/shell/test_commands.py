@@ -220,6 +220,7 @@ def test_candidates_of_commands() -> None:
         "CREATE DYNAMIC TABLE",
         "CREATE STORAGE CONNECTION",
         "CREATE EXTERNAL TABLE",
+        "CREATE TASK",
     ]
     assert offered("\\timing o") == ["on", "off"]
     assert not shell_commands.offers_while_typing("SELECT ")

@@ -226,7 +226,7 @@ def test_what_is_refused(shop: Shop) -> None:
     shop.run("CREATE TABLE {s}.orders (id INT, v INT) USING delta TBLPROPERTIES ('delta.enableRowTracking' = 'false')")
     assert "change_tracking" in refused(shop, "CHANGE_TRACKING_DISABLED")
     shop.run("ALTER TABLE {s}.orders SET PROPERTIES ('change_tracking' = 'true')")
-    assert "tablestore.primary_key" in refused(shop, "PRIMARY_KEY_NOT_DECLARED")
+    assert "ADD PRIMARY KEY" in refused(shop, "PRIMARY_KEY_NOT_DECLARED")
     shop.run("ALTER TABLE {s}.orders SET TBLPROPERTIES ('tablestore.primary_key' = 'idd')")
     refused(shop, "INVALID_PROPERTY")
     shop.run(

@@ -125,7 +125,7 @@ def _schema(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         for schema in sorted(_shown(spark, "SCHEMAS") - before - {"streamql"}):
-            for object_type in ("STREAM", "EXTERNAL TABLE", "DYNAMIC TABLE", "MATERIALIZED VIEW"):
+            for object_type in ("TASK", "STREAM", "EXTERNAL TABLE", "DYNAMIC TABLE", "MATERIALIZED VIEW"):
                 for name in _shown(spark, f"{object_type}S IN `{schema}`"):
                     spark.sql(f"DROP {object_type} `{schema}`.`{name}`")
             spark.sql(f"DROP SCHEMA `{schema}` CASCADE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -256,3 +257,15 @@ def test_transcripts_are_short_enough_to_read(path: Path) -> None:
 def test_readme_lists_every_transcript() -> None:
     readme = (transcripts()[0].parent / "README.md").read_text(encoding="utf-8")
     assert [path.name for path in transcripts() if f"({path.name})" not in readme] == []
+
+
+def test_streams_and_tasks_whose_history_a_page_shows_are_its_own() -> None:
+    """The pages that a worker runs share a ledger, so a name that two of them give to a stream or a task mixes their rows."""
+    texts = {path: path.read_text() for path in (*transcripts(), *Path("docs").rglob("*.md"), Path("README.md"))}
+    shown = [
+        (path, name) for path, text in texts.items() for name in re.findall(r"(?:stream|root) = 'demo\.(\w+)'", text)
+    ]
+    assert shown
+    for path, name in shown:
+        created = re.compile(rf"CREATE (OR REPLACE )?(TABLE )?(STREAM|TASK) (IF NOT EXISTS )?(demo\.)?{name}\b")
+        assert [p for p, text in texts.items() if p != path and created.search(text)] == [], (path, name)

@@ -136,7 +136,7 @@ CHANGED = [
         SNOWFLAKE,
         "CREATE DYNAMIC TABLE d TARGET_LAG = '1 hour' WAREHOUSE = w AS SELECT IFF(a > 1, 1, 0) AS b FROM t;",
         (
-            "-- note: no service refreshes the table: run streamql refresh --due from cron, or streamql refresh --loop\n"
+            "-- note: no service refreshes the table: run streamql scheduler, or streamql refresh --due from cron\n"
             "-- note: the script does not create t: leave ALTER TABLE t out if t is a dynamic table or a view\n"
             f"{TRACKED}\nCREATE DYNAMIC TABLE d TARGET_LAG = '1 hour' WAREHOUSE = w AS SELECT IF(a > 1, 1, 0) AS b FROM t;\n"
         ),
@@ -295,7 +295,7 @@ REFUSED = [
     (SNOWFLAKE, "CREATE STREAM s ON EXTERNAL TABLE t", "Kafka topics"),
     (SNOWFLAKE, "CREATE STREAM s ON STAGE g", "ON STAGE"),
     (SNOWFLAKE, "SELECT * FROM t AT (STATEMENT => 'x')", "statement ids"),
-    (SNOWFLAKE, "ALTER TASK k RESUME", "no tasks"),
+    (SNOWFLAKE, "ALTER TASK k SET NOTHING = 1", "no parameter NOTHING"),
     (SNOWFLAKE, "SHOW CREATE TABLE t", "SHOW CREATE TABLE"),
     (SNOWFLAKE, "GRANT SELECT ON TABLE t TO ROLE r", "permissions"),
     (SNOWFLAKE, "COPY INTO t FROM @g", "stages"),

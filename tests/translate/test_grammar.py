@@ -200,8 +200,10 @@ def test_grants_of_a_clone_are_left_out() -> None:
     assert found[-1] == "CREATE TABLE r SHALLOW CLONE t;"
 
 
-def test_a_task_that_is_created_or_altered_is_refused_as_a_task() -> None:
-    assert refusal(SNOWFLAKE, "CREATE OR ALTER TASK k SCHEDULE = '5 minutes' AS SELECT 1") == "streamql has no tasks"
+def test_a_task_that_is_created_or_altered_is_replaced() -> None:
+    found = becomes(SNOWFLAKE, "CREATE OR ALTER TASK k SCHEDULE = '5 minutes' AS SELECT IFF(a, 1, 2) FROM t;")
+    assert found[1].startswith("-- note: CREATE OR ALTER became CREATE OR REPLACE")
+    assert found[-1] == "CREATE OR REPLACE TASK k SCHEDULE = '5 minutes' AS SELECT IF(a, 1, 2) FROM t;"
 
 
 def test_a_lag_in_the_properties_has_a_note() -> None:

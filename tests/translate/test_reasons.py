@@ -34,7 +34,7 @@ REASONS = [
     (SNOWFLAKE, "CREATE CONNECTION c", "Spark has no connections"),
     (SNOWFLAKE, "ALTER SCHEMA a RENAME TO b", "Spark neither renames schemas"),
     (SNOWFLAKE, "ALTER DATABASE a SET DATA_RETENTION_TIME_IN_DAYS = 1", "nor keeps settings of their tables"),
-    (SNOWFLAKE, "CREATE TASK k AS SELECT $1 FROM t", "streamql has no tasks"),
+    (SNOWFLAKE, "CREATE TASK k AS SELECT $1 FROM t", "a statement of the task: columns have names in Spark"),
     (SNOWFLAKE, "SELECT OBJECT_CONSTRUCT(k)", "sqlglot cannot parse this as SQL of Snowflake"),
     (DATABEND, "SELECT * FROM t AT (SNAPSHOT => 'x')", "Delta tables have versions, not snapshots"),
     (DATABEND, "SELECT * FROM t AT (TAG => 'x')", "Delta tables have versions, without tags"),

@@ -97,7 +97,7 @@ NOTED = [
         "CREATE OR ALTER DYNAMIC TABLE d TARGET_LAG = '5 minutes' WAREHOUSE = w AS SELECT 1 AS a;",
         "OR ALTER became OR REPLACE",
         [
-            "-- note: no service refreshes the table: run streamql refresh --due from cron, or streamql refresh --loop",
+            "-- note: no service refreshes the table: run streamql scheduler, or streamql refresh --due from cron",
             "CREATE OR REPLACE DYNAMIC TABLE d TARGET_LAG = '5 minutes' WAREHOUSE = w AS SELECT 1 AS a;",
         ],
     ),

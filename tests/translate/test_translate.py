@@ -50,8 +50,8 @@ END;
 SELECT 1;
 """
     assert translate(script, SNOWFLAKE).text == (
-        "-- not translated: streamql has no tasks\n"
-        "-- instead: put the statements after AS into fill.sql, then type: streamql run fill.sql --every 5min --when-has-data s\n"
+        "-- not translated: a statement of the task: CALL: Spark does not run procedures and functions of this language\n"
+        "-- instead: use a job of your own, or Spark's CREATE FUNCTION\n"
         "-- CREATE TASK fill WAREHOUSE = w SCHEDULE = '5 minutes' WHEN SYSTEM$STREAM_HAS_DATA('s') AS\n"
         "-- BEGIN\n"
         "--   INSERT INTO t SELECT IFF(a, 1, 2) FROM s; -- one\n"
@@ -62,6 +62,29 @@ SELECT 1;
         "--   -- not translated: CALL: Spark does not run procedures and functions of this language\n"
         "--   -- CALL tidy();\n"
         "SELECT 1;\n"
+    )
+
+
+def test_a_task_stays_a_task() -> None:
+    script = """CREATE TASK fill WAREHOUSE = w SCHEDULE = '5 minutes' WHEN SYSTEM$STREAM_HAS_DATA('s') AS
+BEGIN
+  INSERT INTO t SELECT IFF(a, 1, 2) FROM s;
+  DELETE FROM u WHERE NVL(a, b);
+END;
+ALTER TASK fill RESUME;
+ALTER TASK fill MODIFY AS INSERT INTO t SELECT IFF(a, 3, 4) FROM s;
+EXECUTE TASK fill;
+"""
+    assert translate(script, SNOWFLAKE).text == (
+        "-- note: streamql scheduler runs tasks, and has to be started\n"
+        "CREATE TASK fill WAREHOUSE = w SCHEDULE = '5 minutes' WHEN SYSTEM$STREAM_HAS_DATA('s') AS\n"
+        "BEGIN\n"
+        "  INSERT INTO t SELECT IF(a, 1, 2) FROM s;\n"
+        "  DELETE FROM u WHERE COALESCE(a, b);\n"
+        "END;\n"
+        "ALTER TASK fill RESUME;\n"
+        "ALTER TASK fill MODIFY AS INSERT INTO t SELECT IF(a, 3, 4) FROM s;\n"
+        "EXECUTE TASK fill;\n"
     )
 
 
@@ -88,7 +111,7 @@ GRANT x TO y; /* after; a refusal */
         "CREATE STREAM s ON TABLE t COMENT '\rDROP TABLE t;'",
         "DROP STREAM s '\n;DROP TABLE t; --'",
         "SELECT 'a\nDROP TABLE t;' /* \\\n */ FROM FROM",
-        "CREATE TASK k AS SELECT '\nDROP TABLE t;'; -- \\",
+        "CREATE TASK k AS CALL p('\nDROP TABLE t;'); -- \\",
     ],
 )
 def test_a_reason_stays_in_its_comment(statement: str, system: System) -> None:

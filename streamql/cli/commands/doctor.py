@@ -26,6 +26,7 @@ EPILOG = """\
 examples:
   streamql doctor                        findings, and what to type
   streamql doctor --fix                  and repairs what needs no choice
+  streamql doctor --deep                 reads tables, too: are the keys of streams unique?
   streamql doctor --output json          one object a finding
 
 exit codes:
@@ -41,13 +42,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fix", action="store_true", help="repair what needs no choice, such as claims of dead processes"
     )
+    parser.add_argument(
+        "--deep", action="store_true", help="also check what takes reading all rows, such as whether keys are unique"
+    )
 
 
 def run(spark: SparkSession, options: Options) -> int:
     """Examines, repairs with --fix, prints the findings to stdout, a record each unless --output is table. 1: an error is left."""
     from streamql.engine.doctor import Finding, examine
 
-    findings = examine(spark, fix=options.arguments.fix)
+    findings = examine(spark, fix=options.arguments.fix, deep=options.arguments.deep)
     if options.output == "table":
         records.say(_lines(findings))
     else:

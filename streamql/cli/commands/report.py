@@ -78,7 +78,8 @@ def run(spark: SparkSession, options: Options) -> int:
     first = ledger.first_ms(spark, [stream.uuid for stream in seen.streams])
     window = window_of(first, seen.at_ms, None if since is None else int(since * 1000))
     history = ledger.history(spark, window.since_ms, window.until_ms, PARTS)
-    page = render(Report(seen, window, history, ledger.flows(spark))).encode("utf-8", "replace")
+    violated = ledger.violations(spark, window.since_ms, window.until_ms)
+    page = render(Report(seen, window, history, ledger.flows(spark), violated)).encode("utf-8", "replace")
     name = options.arguments.file
     if name == "-":
         sys.stdout.buffer.write(page)

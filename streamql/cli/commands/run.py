@@ -44,15 +44,14 @@ All have at, event, job, host, pid. Rows of queries go to stdout, as those of st
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamql.console import data_directory
 from streamql.console.argument_types import number, seconds
-from streamql.console.jobs.events import Journal, warnings_as_events
-from streamql.console.jobs.job import OF_SCRIPT, Job, is_for_people, run_series
+from streamql.console.jobs.events import warnings_as_events
+from streamql.console.jobs.job import OF_SCRIPT, Job, is_for_people, opened_journal, run_series
 from streamql.console.jobs.schedule import Plan
 from streamql.console.jobs.stop_signals import Stop
 from streamql.console.options import Input, Options, path_text
@@ -120,16 +119,13 @@ def arguments(parser: Parser) -> None:
 
 def run(spark: SparkSession, options: Options) -> int:
     """Runs the script as often as was asked; the exit code. Raises OutputClosedError."""
-    from streamql.catalog.identity import host_name
-
     given = options.arguments
     found, problem = _read(given.script)
     if problem is not None:
         return _usage(problem)
-    try:
-        journal = Journal(given.events, {"job": given.script, "host": host_name(), "pid": os.getpid()})
-    except OSError as e:
-        return _usage(f"cannot write {given.events}: {e.strerror}")
+    journal = opened_journal(options, given.script, shows_people=False)
+    if journal is None:
+        return USAGE
     single = given.every is None
     plan = Plan(given.every, given.runs, given.max_failures or (1 if single else None), given.backoff_max)
     with Stop() as stop, warnings_as_events(journal, for_people=is_for_people(options)):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def selected(spark: SparkSession, options: Options) -> Overview:
-    """Return what the command line names; without names, what is in --database; without either, all streams and dynamic tables.
+    """Return what the command line names; without names, what is in --database; without either, everything.
 
     Raises STREAM_NOT_FOUND, CATALOG_UNREADABLE.
     """
@@ -28,12 +28,13 @@ def selected(spark: SparkSession, options: Options) -> Overview:
     from streamql.delta.names import qualify
     from streamql.engine.status import warn_of_unreadable
     from streamql.features.dynamic.source.table import all_dynamic
+    from streamql.features.tasks.runs.store import all_tasks
 
     use_database(spark, options.database)
     warn_of_unreadable(spark)
     names: list[str] = options.arguments.names
     if names:
-        return overview(spark, *_named(spark, names))
+        return overview(spark, *_named(spark, names), tasks=())
     if options.database is None:
         return overview(spark)
     here = qualify(spark, ("_",))
@@ -41,6 +42,7 @@ def selected(spark: SparkSession, options: Options) -> Overview:
         spark,
         [s for s in catalog_of(spark).all(spark) if s.name.is_in(here.catalog, here.schema)],
         [t for t in all_dynamic(spark) if t.name.is_in(here.catalog, here.schema)],
+        [t for t in all_tasks(spark) if t.name.is_in(here.catalog, here.schema)],
     )
 
 

@@ -46,12 +46,14 @@ def window_of(first_ms: int | None, until_ms: int, span_ms: int | None) -> Windo
 
 @dataclass(frozen=True)
 class Report:
-    """All that a report shows. `history` and `flows`: stream id → its consumptions, and where they went."""
+    """All that a report shows. `history` and `flows`: stream id → its consumptions, and where they went. `violations`: stream id → rows by
+    the expectation that they violated."""
 
     overview: Overview
     window: Window
     history: Mapping[str, tuple[Bucket, ...]] = field(default_factory=dict)
     flows: Mapping[str, tuple[Flow, ...]] = field(default_factory=dict)
+    violations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def buckets(self, facts: StreamFacts) -> tuple[Bucket, ...]:
         """Returns a stream's consumptions in the window."""

@@ -45,8 +45,10 @@ def render(report: Report) -> str:
             _section("Lineage", element("div", lineage(report), class_="card scroll")),
             _section(f"Over time, {_window(report)}", _each(report)),
         ]
-    elif not seen.dynamic:
+    elif not seen.dynamic and not seen.tasks:
         body.append(element("p", "There are no streams here. CREATE STREAM s ON TABLE t makes one.", class_="card"))
+    if seen.tasks:
+        body.append(_section("Tasks", _table(seen.task_listing, _TASK_ORDER)))
     foot = element(
         "footer",
         "streamql report. Lag, backlog and staleness are from the sources' logs; what was consumed and refreshed is from the ledger.",
@@ -88,6 +90,7 @@ def _tiles(report: Report) -> Markup:
             if seen.dynamic
             else []
         ),
+        *([_tile(len(seen.tasks), "task" if len(seen.tasks) == 1 else "tasks")] if seen.tasks else []),
         _tile(needing, "in trouble", "bad" if needing else ""),
         _tile(sum(b.consumed for b in buckets), "consumptions"),
         _tile(sum(b.failed for b in buckets), "failed", "bad" if any(b.failed for b in buckets) else ""),
@@ -122,6 +125,7 @@ def _troubles(report: Report) -> Markup:
 
 
 _STREAM_ORDER = ("name", "state", "origin", "lag", "amount", "deadline", "last")
+_TASK_ORDER = ("name", "state", "lag", "amount", "deadline", "origin", "last")
 _DYNAMIC_ORDER = ("name", "state", "lag", "amount", "deadline", "origin", "last")
 
 
@@ -198,6 +202,10 @@ def _inside(report: Report, facts: StreamFacts, line: Line, buckets: tuple[Bucke
         element("h3", "Changes consumed, in rows by type" if known else "Rows written by consumptions"),
         charts.changes_chart(buckets, report.window),
     )
+    violated = report.violations.get(facts.uuid, {})
+    if violated:
+        each = ", ".join(f"{name}: {counted(n, 'row')}" for name, n in violated.items())
+        parts.append(element("p", f"Violated expectations: {each}.", class_="sub"))
     return [*parts, element("div", lag, rows, class_="charts"), _legend(buckets)]
 
 

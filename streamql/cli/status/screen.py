@@ -30,7 +30,7 @@ WIDE = 120
 SHARES = {"name": 3, "origin": 2}
 """The parts of the width that is left."""
 
-LAST_WIDTHS = {"stream": (3, 18), "dynamic table": (None, 12)}
+LAST_WIDTHS = {"stream": (3, 18), "dynamic table": (None, 12), "task": (None, 18)}
 """The last column by what is listed: its share on a wide terminal (of streams it names targets), and its width on others."""
 
 DETAILS = re.compile(r"(?:, | \(| → ).*")
@@ -39,26 +39,31 @@ DETAILS = re.compile(r"(?:, | \(| → ).*")
 FRAME_LINES = 4
 """What stands around the streams: title, header, rule, and the line that says how many are not shown."""
 
-DYNAMIC_FRAME_LINES = 3
-"""What stands around the dynamic tables below streams: an empty line, header, and the line that says how many are not shown."""
+FURTHER_FRAME_LINES = 3
+"""What stands around each listing below the first one: an empty line, header, and the line that says how many are not shown."""
 
 
 def screen(overview: Overview, width: int, height: int, every_seconds: float) -> Group:
-    """Returns all streams and dynamic tables, those with trouble first, in at most `height` lines of `width` columns."""
-    lines, tables = overview.stream_listing.worst_first(), overview.dynamic_listing.worst_first()
-    both = bool(lines) and bool(tables)
-    troubled = overview.troubled[: max(0, min(8, (height - (FRAME_LINES if both else 0)) // 4))]
-    room = max(2, height - FRAME_LINES - len(troubled) - (1 if troubled else 0) - (DYNAMIC_FRAME_LINES if both else 0))
-    for_tables = min(len(tables), max(room - len(lines), room // 2)) if tables else 0
+    """Returns all streams, dynamic tables and tasks, those with trouble first, in at most `height` lines of `width` columns."""
+    listings = overview.listings or [overview.stream_listing]
+    frames = FRAME_LINES + FURTHER_FRAME_LINES * (len(listings) - 1)
+    troubled = overview.troubled[: max(0, min(8, (height - frames + FRAME_LINES) // 4))]
+    room = max(len(listings), height - frames - len(troubled) - (1 if troubled else 0))
     parts: list[Table | Text] = [_title(overview, width, every_seconds)]
-    if lines or not tables:
-        parts += _part(overview.stream_listing.subject, lines, max(1, room - for_tables), width)
-    if tables:
-        parts += [Text("")] if lines else []
-        parts += _part(overview.dynamic_listing.subject, tables, for_tables, width)
+    for listing, shown in zip(listings, shares([len(found.lines) for found in listings], room), strict=True):
+        parts += [Text("")] if len(parts) > 1 else []
+        parts += _part(listing.subject, listing.worst_first(), max(1, shown), width)
     if troubled:
         parts += [Text(""), *(_trouble(line, width) for line in troubled)]
     return Group(*parts)
+
+
+def shares(wanted: Sequence[int], room: int) -> list[int]:
+    """Returns how many lines each of several listings gets. Those that want less than an equal share leave the rest to the others."""
+    given = [0] * len(wanted)
+    for n, place in enumerate(sorted(range(len(wanted)), key=lambda place: wanted[place])):
+        given[place] = min(wanted[place], (room - sum(given)) // (len(wanted) - n))
+    return given
 
 
 def _title(overview: Overview, width: int, every_seconds: float) -> Text:

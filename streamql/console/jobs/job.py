@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamql.console.jobs.events import Journal
@@ -49,6 +50,21 @@ class Result:
 def is_for_people(options: Options) -> bool:
     """Returns whether stderr is looked at; else it is read by a program, and has events and nothing else."""
     return options.arguments.events is not None or sys.stderr.isatty()
+
+
+def opened_journal(options: Options, job: str, *, shows_people: bool) -> Journal | None:
+    """Opens where the events of a job go. None: it cannot be written, which the user is told. `shows_people`: at a terminal the job shows
+    in words what its events say, so that without --events they go nowhere."""
+    from streamql.catalog.identity import host_name
+    from streamql.console.render.screen import Screen
+
+    path = options.arguments.events
+    try:
+        journal = Journal(path, {"job": job, "host": host_name(), "pid": os.getpid()})
+    except OSError as e:
+        Screen().error(f"error: cannot write {path}: {e.strerror}")
+        return None
+    return Journal(Path(os.devnull), {}) if shows_people and path is None and is_for_people(options) else journal
 
 
 def run_series(job: Job, plan: Plan, journal: Journal, stop: Stop) -> int:

@@ -224,6 +224,19 @@ def fenced(claim: Claim, failure: BaseException | None) -> StreamqlError:
     return lost(claim, f"another process took this one for dead while the statement ran, and fenced it{said}")
 
 
+def incomplete(claim: Claim, state: StreamState, what: str, e: Exception, hint: str) -> StreamqlError:
+    """Returns the error for a consumption whose statements are done, if the terms of a stream could not be completed. `what`: the terms."""
+    done = f"{claim.where_done} has the rows that it took of {state.name}, and" if claim.done else "it was read, and"
+    why = e.message if isinstance(e, StreamqlError) else sentence(e)
+    return StreamqlError(
+        "CONSUMPTION_INCOMPLETE",
+        f"{done} what its {what} take could not be written: {why}",
+        hint=f"{hint or 'correct that'}; then the next statement that reads the stream writes it, and moves the stream",
+        stream=str(state.name),
+        consumption_id=claim.consumption_id,
+    )
+
+
 def lost_without_commit(claim: Claim, outcome: str | None) -> StreamqlError:
     """Returns the error for a COMMIT or ROLLBACK whose claim other processes took over. `outcome`: the claim's outcome in the ledger; None:
     it has not ended, and another process has it."""

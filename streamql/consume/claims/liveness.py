@@ -6,10 +6,11 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 
-from streamql.catalog.states import Claim
+from streamql.catalog.states import Claim, Owner
 from streamql.catalog.store import catalog_of
 from streamql.consume.claims.owner import is_dead, is_running_here
 from streamql.settings import LEASE, seconds
@@ -19,12 +20,33 @@ log = logging.getLogger("streamql")
 POLL_SECONDS_MIN = 0.05
 POLL_SECONDS_MAX = 1.0
 
+
+class Owned(Protocol):
+    """Work of a process that shows by heartbeats that it is alive: a claim, or a run of a task."""
+
+    @property
+    def owner(self) -> Owner:
+        """Returns the process."""
+
+    @property
+    def consumption_id(self) -> str:
+        """Returns what `owner.running` calls the work."""
+
+    @property
+    def heartbeat(self) -> int:
+        """Returns how often the process has shown that it is alive."""
+
+    @property
+    def lease_seconds(self) -> float:
+        """Returns after how many seconds without a heartbeat others may take the work over."""
+
+
 _watched: dict[str, tuple[int, float]] = {}
 """consumption id → (number of the heartbeat, when this process first saw that number, on its monotonic clock)."""
 _watched_lock = threading.Lock()
 
 
-def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
+def is_abandoned(spark: SparkSession, claim: Owned) -> str | None:
     """Returns why other processes may resolve the claim: its process is dead, or its heartbeat has not changed for the lease. None: they
     may not resolve it yet. Of a process on another host, only repeated calls find that its heartbeat does not change."""
     here = is_running_here(claim.owner, claim.consumption_id)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from streamql.catalog.states import StreamState
+from streamql.catalog.states import Claim, StreamState
 from streamql.consume.claims.resolve import resolve_reachable
 from streamql.consume.claims.steps import Change, ClaimGone, ending
 from streamql.consume.claims.waiting import wait_until_free
@@ -35,11 +35,16 @@ def force_release(spark: SparkSession, state: StreamState) -> Change:
             if problem is None and not is_resolved:  # the logs can resolve it now: `wait_until_free` ends it
                 is_resolved = True
                 continue
-            outcome, why = "IN_DOUBT", "its entry was edited" if problem is None else problem.message
+            outcome, why = "IN_DOUBT", _why(claim) if problem is None else problem.message
         try:
             return ending(spark, claim, outcome, why)
         except ClaimGone:
             continue
+
+
+def _why(claim: Claim) -> str:
+    """Returns why a claim is given up whose statements the logs resolve."""
+    return "what belongs to it besides could not be written" if claim.done else "its entry was edited"
 
 
 def with_others_advanced(last: Change, moved: StreamState) -> Change:

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement
 from streamql.catalog.store import catalog_of
+from streamql.consume.claims.complete import NOTHING_FOUND, Found, complete, has_completed
 from streamql.consume.claims.errors import in_doubt, lost_with_data
 from streamql.consume.claims.outcomes import ClaimOutcome, outcome_of
 from streamql.consume.claims.steps import ClaimGone, end_claim, is_consumed, is_under_way_elsewhere, update_claim
@@ -161,19 +162,24 @@ class ClaimTaken(Exception):
     """Raised if another process took the claim over and ended it, and none of its statements has committed."""
 
 
-def finish(spark: SparkSession, resolved: Claim, why: str | None) -> ClaimOutcome:
+def finish(spark: SparkSession, resolved: Claim, why: str | None, found: Found = NOTHING_FOUND) -> ClaimOutcome:
     """Ends a claim whose statements are resolved, and returns its outcome. If all are done, the streams advance. If none is done, they are
     released. If only some are done, the claim stays on its streams as partially committed.
 
-    If another process has ended the claim, returns the outcome that it recorded. `why`: the error for the ledger. Raises CLAIM_LOST if
-    other processes released the streams although statements are done, and `ClaimTaken` if no statement is done.
+    If another process has ended the claim, returns the outcome that it recorded. `why`: the error for the ledger. `found`: as `complete`
+    takes it. Raises CONSUMPTION_INCOMPLETE, CLAIM_LOST if other processes released the streams although statements are done, and
+    `ClaimTaken` if no statement is done.
     """
     outcome = outcome_of(resolved)
     try:
+        if not resolved.statements and has_completed(spark, resolved):
+            outcome = "CONSUMED"
         if outcome == "PARTIALLY_COMMITTED":
             update_claim(spark, resolved, replace(resolved, is_partially_committed=True))
+        elif outcome == "CONSUMED":
+            end_claim(spark, complete(spark, resolved, found), outcome, None)
         else:
-            end_claim(spark, resolved, outcome, None if outcome == "CONSUMED" else why)
+            end_claim(spark, resolved, outcome, why)
         return outcome
     except ClaimGone:
         pass

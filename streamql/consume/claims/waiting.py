@@ -18,6 +18,8 @@ from streamql.delta.jvm import Waiting
 from streamql.errors import StreamqlError
 from streamql.settings import BUSY_TIMEOUT, seconds
 
+_CAN_BE_GIVEN_UP = ("CONSUMPTION_IN_DOUBT", "CONSUMPTION_INCOMPLETE", "CATALOG_UNREADABLE")
+
 _waited_for: dict[int, StreamState] = {}
 """The streams that this process waits for, by the id of the waiting thread."""
 
@@ -38,8 +40,8 @@ def wait_until_free(
     """Waits until no claim is on the stream, and returns the stream. Recovers a claim whose owner is dead.
 
     `resumes`: if it returns True for a partially committed claim, the stream is returned with that claim, and the caller takes the claim
-    over. `give_up`: if the claim is partially committed or in doubt, the stream is returned with it, and the caller ends the claim. Raises
-    STREAM_BUSY, STREAM_NOT_FOUND, CONSUMPTION_IN_DOUBT, CONSUMPTION_PARTIALLY_COMMITTED.
+    over. `give_up`: if the claim is partially committed, in doubt or incomplete, the stream is returned with it, and the caller ends the
+    claim. Raises STREAM_BUSY, STREAM_NOT_FOUND, CONSUMPTION_IN_DOUBT, CONSUMPTION_INCOMPLETE, CONSUMPTION_PARTIALLY_COMMITTED.
     """
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
     pause = POLL_SECONDS_MIN
@@ -66,7 +68,7 @@ def wait_until_free(
                     recover(spark, now.claim, why)
                     check_recovered(spark, now)
                 except StreamqlError as e:
-                    if e.code in ("CONSUMPTION_IN_DOUBT", "CATALOG_UNREADABLE") and give_up:
+                    if e.code in _CAN_BE_GIVEN_UP and give_up:
                         return now
                     raise
                 # The stream is free, or has a new claim. It is read again before the deadline counts: a busyTimeout of 0 is enough.

@@ -2,6 +2,8 @@
 
     streamql_changes('`db`.`t`', 'STANDARD' | 'APPEND_ONLY', '<type>', <value>, <is BEFORE>[, '<type>', <value>])
 
+With IDENTITY => KEY, its word stands behind the mode: 'STANDARD KEY'.
+
 Spark's own `CHANGES FROM VERSION …` and `FROM t changes` (an alias) stay as they are.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from streamql.dialect.create import read_identity
 from streamql.dialect.points import POINT_GRAMMAR, point_in_parentheses
 from streamql.dialect.rewrites.rule import Clause, ClauseRule, SparkStatement
 from streamql.dialect.statements import PointInTime
@@ -18,8 +21,12 @@ from streamql.dialect.text.splices import Splice
 from streamql.dialect.text.tokens import NameParts, Token, name_part, quote_string
 from streamql.names import quote
 
-CHANGES_GRAMMAR = f"FROM table CHANGES (INFORMATION => DEFAULT | APPEND_ONLY) {POINT_GRAMMAR} [END (…)] [alias]"
+CHANGES_GRAMMAR = (
+    f"FROM table CHANGES (INFORMATION => DEFAULT | APPEND_ONLY [, IDENTITY => KEY]) {POINT_GRAMMAR} [END (…)] [alias]"
+)
 
+_PARAMETERS = ("INFORMATION", "IDENTITY")
+_PARAMETERS_HINT = "write INFORMATION => DEFAULT or APPEND_ONLY, and perhaps IDENTITY => KEY"
 _MODES = {"DEFAULT": "STANDARD", "APPEND_ONLY": "APPEND_ONLY"}
 # Words that may follow a relation and so are not its alias.
 # fmt: off
@@ -38,11 +45,11 @@ def _find(statement: SparkStatement, relation: Relation) -> Clause | None:
     Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_POINT_IN_TIME.
     """
     cursor, tokens, after = statement.cursor, statement.cursor.tokens, relation.after
-    if [key_at(tokens, after + ahead) for ahead in range(3)] != ["CHANGES", "(", "INFORMATION"]:
+    if key_at(tokens, after) != "CHANGES" or key_at(tokens, after + 1) != "(":
         return None
-    if key_at(tokens, after + 3) in (")", ","):
-        return None  # an alias `changes` with a column alias `information`
-    reader = Cursor(cursor.text, tokens, after + 3, CHANGES_GRAMMAR)
+    if key_at(tokens, after + 2) not in _PARAMETERS or key_at(tokens, after + 3) in (")", ","):
+        return None  # an alias `changes`, perhaps with a column alias `information`
+    reader = Cursor(cursor.text, tokens, after + 2, CHANGES_GRAMMAR)
     mode = _read_mode(reader)
     start = reader.token
     if not reader.at_any(("AT", "BEFORE")):
@@ -71,12 +78,32 @@ def _point(reader: Cursor, before: bool, start: Token) -> PointInTime:
 
 
 def _read_mode(reader: Cursor) -> str:
-    reader.expect("=>", hint="write INFORMATION => DEFAULT or INFORMATION => APPEND_ONLY")
+    """Returns the mode, and behind it the identity if one is named."""
+    found = dict[str, str]()
+    while True:
+        parameter = reader.key()
+        if parameter not in _PARAMETERS:
+            raise reader.expected_one_of(_PARAMETERS, _PARAMETERS_HINT)
+        if parameter in found:
+            raise reader.error(f"{parameter} is named twice", hint=_PARAMETERS_HINT)
+        reader.advance()
+        reader.expect("=>", hint=_PARAMETERS_HINT)
+        found[parameter] = (
+            _information(reader) if parameter == "INFORMATION" else read_identity(reader, "IDENTITY => KEY")
+        )
+        if not reader.take(","):
+            break
+    if "INFORMATION" not in found:
+        raise reader.expected("INFORMATION", _PARAMETERS_HINT)
+    reader.expect(")")
+    return " ".join(found[p] for p in _PARAMETERS if p in found)
+
+
+def _information(reader: Cursor) -> str:
     word = reader.key()
     if word not in _MODES:
         raise reader.expected_one_of(_MODES, "DEFAULT gives net row changes, APPEND_ONLY only the inserts")
     reader.advance()
-    reader.expect(")")
     return _MODES[word]
 
 

@@ -43,7 +43,7 @@ def _properties(cursor: Cursor) -> list[Splice]:
 
 
 def _created_properties(cursor: Cursor) -> list[Splice]:
-    if not _at_created(cursor, "TABLE"):
+    if not at_created(cursor, "TABLE"):
         return []
     for index in outermost(cursor.tokens, cursor.index):
         token, after = cursor.tokens[index], key_at(cursor.tokens, index + 1)
@@ -57,7 +57,7 @@ def _created_properties(cursor: Cursor) -> list[Splice]:
     return []
 
 
-def _at_created(cursor: Cursor, *types: str) -> bool:
+def at_created(cursor: Cursor, *types: str) -> bool:
     """Steps to what follows the name that a CREATE statement gives; False if it makes nothing of these types."""
     cursor.index = 0
     cursor.take("CREATE")
@@ -138,7 +138,7 @@ def _column_types(cursor: Cursor) -> Iterator[int]:
         if skip_name(cursor):
             yield from _altered_types(cursor)
         return
-    if _at_created(cursor, "TABLE", "VIEW") and cursor.at("("):
+    if at_created(cursor, "TABLE", "VIEW") and cursor.at("("):
         yield from _listed_types(cursor, cursor.index + 1, cursor.closers.get(cursor.index))
 
 

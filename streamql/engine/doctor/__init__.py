@@ -33,15 +33,18 @@ _OF_KERNEL: tuple[Check[Any], ...] = (
 
 
 def checks() -> list[Check[Any]]:
-    """Returns the checks of the kernel and of all features, in the order of `About`."""
-    found = [*_OF_KERNEL, *(check for of_feature in registered("checks") for check in of_feature())]
+    """Returns the checks of the kernel and of all features, in the order of `About`. Those of features are in the order of their names, so
+    that it does not depend on the order of the features."""
+    of_features: list[Check[Any]] = [check for of_feature in registered("checks") for check in of_feature()]
+    found = [*_OF_KERNEL, *sorted(of_features, key=lambda check: type(check).__name__)]
     return sorted(found, key=lambda check: check.about)
 
 
-def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:
-    """Runs all checks, and returns their findings. `fix`: fixes what can be fixed, and does a round of upkeep of the catalog."""
+def examine(spark: SparkSession, *, fix: bool = False, deep: bool = False) -> list[Finding]:
+    """Runs the checks, and returns their findings. `fix`: fixes what can be fixed, and does a round of upkeep of the catalog. `deep`: also
+    runs the checks that read all rows of tables."""
     findings: list[Finding] = []
-    for check in checks():
+    for check in (c for c in checks() if deep or not c.reads_rows):
         try:
             states = catalog_of(spark).all(spark)
         except StreamqlError as e:

@@ -57,12 +57,18 @@ class About(IntEnum):
     DYNAMIC_TABLES = 3
     """Tables that queries define."""
     STREAMS = 4
+    ROWS = 5
+    """The rows of tables."""
+    TASKS = 6
+    """What runs by itself."""
 
 
 class Check(ABC, Generic[ForFix]):
     """A check for one type of problem."""
 
     about: ClassVar[About] = About.STREAMS
+    reads_rows: ClassVar[bool] = False
+    """Whether it reads all rows of tables, so that it runs only if the user asks for it."""
 
     @abstractmethod
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterable[Problem[ForFix]]:

@@ -16,8 +16,9 @@ from streamql.reading import interval_now
 from streamql.settings import MAX_RETENTION_EXTENSION
 from streamql.sources.protocol import Opened, OpenSource
 from streamql.sources.registry import open_source, type_of
+from streamql.sources.tables.history import TRACKING_LINE
 from streamql.sources.tables.retention import file_retention_ms, log_retention_ms
-from streamql.sources.tables.table import TRACKING_LINE, OpenTable
+from streamql.sources.tables.table import OpenTable
 from streamql.times import DAY_MS, iso, now_ms
 
 
@@ -37,7 +38,7 @@ class Sources(Check[None]):
             source = open_source(spark, state.stream.source, opened)
             interval = interval_now(spark, state, source)
             for table in held_tables(spark, source, interval):
-                if table.snapshot.configuration.get("delta.enableRowTracking") != "true":
+                if table.needs_tracking and not table.tracks_changes:
                     what = f"{table.ref.name} has change tracking off"
                     remedy = f"{TRACKING_LINE.format(table.ref.name)}, then CREATE OR REPLACE the stream"
                     return Finding(name, "error", "CHANGE_TRACKING_DISABLED", what, remedy)

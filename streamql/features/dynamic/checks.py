@@ -99,9 +99,7 @@ def _problems(
         what = "a statement other than a refresh has written its rows, which the next refresh puts right"
         yield Problem(Finding(name, "error", "DYNAMIC_TABLE_WRITTEN", what, f"REFRESH {table.label} {name}"))
     if facts.target_ms is not None and facts.lag_ms > LATE_TIMES * facts.target_ms and not facts.is_suspended:
-        remedy = (
-            "streamql refresh --loop keeps targets; SHOW DYNAMIC TABLE REFRESH HISTORY tells how long refreshes take"
-        )
+        remedy = "streamql scheduler keeps targets; SHOW DYNAMIC TABLE REFRESH HISTORY tells how long refreshes take"
         yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_LATE", late_text(facts), remedy))
 
 

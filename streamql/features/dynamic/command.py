@@ -1,5 +1,5 @@
-"""Refreshes dynamic tables and materialized views: all, some, or those that are due; once, or as a
-scheduler. For cron, systemd or a terminal; no service is needed.
+"""Refreshes dynamic tables and materialized views once: all, some, or those that are due. For cron or
+a terminal. `streamql scheduler` refreshes them whenever they are due.
 
 A refresh of a table first refreshes the dynamic tables that it reads. A run reads each source table
 at one version, so that the tables that it refreshes are consistent with each other. If a table
@@ -18,9 +18,6 @@ again. If that process read newer versions, this run starts again with newer ver
             TARGET_LAG = DOWNSTREAM     a table that reads it is due
           Tables without a schedule, suspended ones, and those that read a suspended one are not
           due. A table that was never filled is due at once.
-  --loop  runs --due until it is stopped. Between runs it sleeps until the next table is due, at
-          most 30 s. After a failure it waits 10 s, then 20 s, 40 s … 10 min, before it tries the
-          table again.
 
 SIGTERM or Ctrl-C lets the running refreshes end, then the command ends; a second one cancels them:
 each has then either committed, or done nothing.
@@ -32,23 +29,20 @@ share:
               rows_updated, rows_deleted
   unchanged   run, table, seconds, version
   failed      run, table, seconds, code, error, sqlstate, hint, failures (in a row), next_seconds
-              (with --loop, until it is due again); of a run of --loop that cannot read the catalog:
-              run, seconds, error, failures, next_seconds
+              (of a scheduler, until it is due again)
   skipped     run, table, seconds; reason HELD_UP and held_by: the table that it reads failed or is
               suspended; or code STREAM_BUSY, error, hint, sqlstate: another process refreshes it
-  finished    run, seconds, refreshed, unchanged, failed, skipped, next_seconds (with --loop)
+  finished    run, seconds, refreshed, unchanged, failed, skipped
   stopped     run, seconds: a signal came between two refreshes
-              run, signal: a signal ended --loop behind a whole run; run is the last one
   cancelled   run, seconds, signal: a second signal came
   warning     message
 All have at, event, job, host, pid. The results go to stdout: name, outcome, mode, rows_inserted,
-rows_updated, rows_deleted, seconds, error; of a run of --loop only if a table was due.
+rows_updated, rows_deleted, seconds, error.
 """
 
 from __future__ import annotations
 
-import os
-import sys
+import argparse
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,7 +50,7 @@ from typing import TYPE_CHECKING
 
 from streamql.console.argument_types import number
 from streamql.console.jobs.events import Journal, warnings_as_events
-from streamql.console.jobs.job import is_for_people
+from streamql.console.jobs.job import is_for_people, opened_journal
 from streamql.console.jobs.stop_signals import Stop
 from streamql.console.options import Options, path_text
 from streamql.console.usage import Parser
@@ -70,9 +64,6 @@ if TYPE_CHECKING:
     from streamql.features.dynamic.refreshes.run import Outcome
 
 FAILED, USAGE = 1, 2
-FAILURE_PAUSE_SECONDS = 10.0
-"""The pause of a loop in which the catalog could not be read."""
-
 HEADER = ("name", "outcome", "mode", "rows_inserted", "rows_updated", "rows_deleted", "seconds", "error")
 NUMERIC = (False, False, False, True, True, True, True, False)
 
@@ -82,14 +73,12 @@ examples:
   streamql refresh sales.daily sales.weekly        two, and the dynamic tables that they read
   streamql refresh --jobs 4                        up to four at once
   streamql refresh --due --events refresh.jsonl    what is due, from cron
-  streamql refresh --loop                          a scheduler, until it is stopped
-  streamql --database sales refresh --loop         of one database
+  streamql --database sales refresh --due          of one database
   streamql refresh --output json | jq -r 'select(.error) | .name'
 
 exit codes:
-  0    all were refreshed or unchanged, or nothing was due; also after a signal between two runs
-  1    a refresh failed, a table that was named was held up, or Spark did not start (--loop: in the
-       last run, if the signal came during that)
+  0    all were refreshed or unchanged, or nothing was due
+  1    a refresh failed, a table that was named was held up, or Spark did not start
   2    the command line is wrong, or there is no data directory
   130  a run was cut short by Ctrl-C        143  by SIGTERM
   141  the reader of the output went away (| head)
@@ -110,13 +99,15 @@ def arguments(parser: Parser) -> None:
         help="tables to refresh (all that are not suspended; of --database, if given)",
     )
     add("--due", action="store_true", help="only the tables that are due now")
-    add("--loop", action="store_true", help="--due again and again, until it is stopped")
+    add("--loop", action="store_true", help=argparse.SUPPRESS)
     add("--jobs", metavar="N", type=number, default=1, help="how many tables refresh at once (%(default)s)")
     add("--events", metavar="FILE", type=lambda text: Path(path_text(text)), help="where events are appended (stderr)")
 
 
 def check(options: Options) -> str | None:
-    """Says what is wrong with the names, before Spark starts."""
+    """Says what is wrong with the command line, before Spark starts."""
+    if options.arguments.loop:
+        return "--loop is a command of its own now: streamql scheduler"
     from streamql.dialect import parse_name
     from streamql.errors import StreamqlError
 
@@ -129,65 +120,40 @@ def check(options: Options) -> str | None:
 
 
 def run(spark: SparkSession, options: Options) -> int:
-    """Refreshes once, or until it is stopped. Raises DYNAMIC_TABLE_NOT_FOUND, CATALOG_UNREADABLE, BrokenPipeError."""
-    from streamql.catalog.identity import host_name
+    """Refreshes once. Raises DYNAMIC_TABLE_NOT_FOUND, CATALOG_UNREADABLE, BrokenPipeError."""
     from streamql.console.render.screen import Screen
 
     given = options.arguments
     for_people = is_for_people(options)
-    try:
-        journal = Journal(given.events, {"job": "refresh", "host": host_name(), "pid": os.getpid()})
-    except OSError as e:
-        print(f"error: cannot write {given.events}: {e.strerror}", file=sys.stderr, flush=True)
+    journal = opened_journal(options, "refresh", shows_people=True)
+    if journal is None:
         return USAGE
-    if for_people and given.events is None:
-        journal = Journal(Path(os.devnull), {})
     screen = Screen(silent=options.silent or not for_people)
     with Stop() as stop, warnings_as_events(journal, for_people=for_people):
-        refreshes = Refreshes(spark, options, journal, stop, lambda seen: _progress(screen, seen))
-        return _series(refreshes, _Results(options, screen), screen)
+        refreshes = Refreshes(
+            spark, journal.tell, lambda: stop.is_asked, options.database, given.names, given.jobs, only_due=given.due
+        )
+        return _run(refreshes, options, journal, stop, screen)
 
 
-def _series(refreshes: Refreshes, results: _Results, screen: Screen) -> int:
-    """Returns the runs; the exit code."""
-    given, stop, journal = refreshes.options.arguments, refreshes.stop, refreshes.journal
-    runs = failures = 0
-    while True:
-        runs += 1
-        try:
-            done = refreshes.run(runs)
-        except Cancelled:
-            journal.tell("cancelled", now_ms(), **_about(runs, refreshes.began), signal=stop.signal)
-            return stop.exit_code
-        except Exception as e:
-            if runs == 1 or _is_fatal(e):
-                raise
-            failures += 1
-            about = {**_about(runs, refreshes.began), "failures": failures, "next_seconds": FAILURE_PAUSE_SECONDS}
-            journal.tell("failed", now_ms(), error=str(e), **about)
-            screen.error(f"error: {e}")
-            if stop.wait(FAILURE_PAUSE_SECONDS):
-                journal.tell("stopped", now_ms(), run=runs, signal=stop.signal)
-                return 0
-            continue
-        failures = 0
-        screen.mute(False)
-        results.show(done)
-        if not done.is_whole:
-            journal.tell("stopped", now_ms(), **_about(runs, refreshes.began))
-            return stop.exit_code
-        goes_on = given.loop and not stop.is_asked
-        pause = round(done.pause_seconds, 3) if goes_on else None
-        journal.tell("finished", now_ms(), **_about(runs, refreshes.began), **_counts(done), next_seconds=pause)
-        if goes_on and not stop.wait(done.pause_seconds):
-            continue
-        if given.loop:
-            journal.tell("stopped", now_ms(), run=runs, signal=stop.signal)
-        return 0 if goes_on else _exit_code(done.outcomes, given.names)
+def _run(refreshes: Refreshes, options: Options, journal: Journal, stop: Stop, screen: Screen) -> int:
+    """Does the run, and returns the exit code."""
+    try:
+        done = refreshes.run(lambda seen: _progress(screen, seen))
+    except Cancelled:
+        journal.tell("cancelled", now_ms(), **_about(refreshes.began), signal=stop.signal)
+        return stop.exit_code
+    screen.mute(False)
+    _show(done, options, screen)
+    if not done.is_whole:
+        journal.tell("stopped", now_ms(), **_about(refreshes.began))
+        return stop.exit_code
+    journal.tell("finished", now_ms(), **_about(refreshes.began), **_counts(done))
+    return _exit_code(done.outcomes, options.arguments.names)
 
 
-def _about(runs: int, began: float) -> dict[str, object]:
-    return {"run": runs, "seconds": round(time.monotonic() - began, 3)}
+def _about(began: float) -> dict[str, object]:
+    return {"run": 1, "seconds": round(time.monotonic() - began, 3)}
 
 
 def _counts(done: Run) -> dict[str, object]:
@@ -199,12 +165,6 @@ def _exit_code(outcomes: Sequence[Outcome], names: Sequence[str]) -> int:
     """1: one failed; or one was held up, if tables were named."""
     held = bool(names) and any(o.held_by is not None for o in outcomes)
     return FAILED if held or any(o.word == "FAILED" for o in outcomes) else 0
-
-
-def _is_fatal(e: Exception) -> bool:
-    from streamql.console.problems import from_exception
-
-    return isinstance(e, BrokenPipeError) or from_exception(e).is_fatal
 
 
 def _progress(screen: Screen, seen: Refreshes) -> None:
@@ -219,31 +179,19 @@ def _progress(screen: Screen, seen: Refreshes) -> None:
         screen.progress(f"{seen.ended} done; refreshing {', '.join(running)}{waiting and f'; {waiting}'}")
 
 
-class _Results:
-    """Shows what each run did on stdout, and hints on a terminal."""
+def _show(done: Run, options: Options, screen: Screen) -> None:
+    """Shows what the run did on stdout, and hints on a terminal."""
+    from streamql.console.render import records
 
-    def __init__(self, options: Options, screen: Screen) -> None:
-        self._output = options.output
-        self._loops: bool = options.arguments.loop
-        self._is_due_only: bool = options.arguments.due or options.arguments.loop
-        self._screen = screen
-        self._is_first = True
-
-    def show(self, done: Run) -> None:
-        """Prints the table of a run; the header of csv, tsv and markdown once."""
-        from streamql.console.render import records
-
-        if not done.outcomes:
-            if not self._loops:
-                said = "no dynamic table is due" if self._is_due_only else "there is no dynamic table to refresh here"
-                self._screen.note(said)
-            return
-        records.write(self._output, HEADER, NUMERIC, [_row(o) for o in done.outcomes], header=self._is_first)
-        self._is_first = False
-        for outcome in done.outcomes:
-            hint = error_of(outcome)[2]
-            if hint:
-                self._screen.note(f"hint for {outcome.table.name}: {hint}")
+    if not done.outcomes:
+        said = "no dynamic table is due" if options.arguments.due else "there is no dynamic table to refresh here"
+        screen.note(said)
+        return
+    records.write(options.output, HEADER, NUMERIC, [_row(o) for o in done.outcomes])
+    for outcome in done.outcomes:
+        hint = error_of(outcome)[2]
+        if hint:
+            screen.note(f"hint for {outcome.table.name}: {hint}")
 
 
 def _row(outcome: Outcome) -> tuple[object, ...]:

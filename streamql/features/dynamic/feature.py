@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from streamql.dialect.vocabulary import Vocabulary
     from streamql.engine import StatementType
     from streamql.engine.doctor.check import Check
+    from streamql.engine.work import MakeWork
     from streamql.sources.definitions import Definition
     from streamql.sources.protocol import SourceType
 
@@ -54,6 +55,12 @@ def _vocabulary() -> Vocabulary:
     return VOCABULARY
 
 
+def _work() -> Sequence[MakeWork]:
+    from streamql.features.dynamic.refresh_jobs import RefreshWork
+
+    return (RefreshWork,)
+
+
 _TOPICS = pages(
     "create-dynamic-table", "refresh-dynamic-table", "explain-refresh", "verify-dynamic-table",
     "show-dynamic-tables", "show-refresh-history", "describe-dynamic-table", "alter-dynamic-table",
@@ -69,10 +76,11 @@ DYNAMIC_TABLES = Feature(
     checks=_checks,
     vocabulary=_vocabulary,
     topics=_TOPICS,
+    work=_work,
     commands=(
         Command(
             "refresh",
-            "refresh dynamic tables: all, some, or those that are due; --loop is a scheduler",
+            "refresh dynamic tables once: all, some, or those that are due",
             "streamql.features.dynamic.command",
             in_session=True,
             reads_only=True,

@@ -94,7 +94,7 @@ def trouble_of(facts: DynamicFacts) -> str:
     if facts.state == "failed":
         return failed_text(facts)
     if facts.state == "late":
-        return f"{late_text(facts)}: streamql refresh --due --loop keeps it"
+        return f"{late_text(facts)}: streamql scheduler keeps it"
     return ""
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from streamql.catalog.identity import user_of
 from streamql.catalog.store import catalog_of
@@ -17,7 +16,7 @@ from streamql.delta.rows import Value, small_frame
 from streamql.dialect.text.tokens import Span
 from streamql.engine import StatementType, without_text
 from streamql.engine.ddl import check_free, check_free_of_streams, definition_exists, place_of
-from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
+from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, listed_schema, narrowed, time_text
 from streamql.errors import StreamqlError, counted
 from streamql.features.kafka.brokers import list_topics
 from streamql.features.kafka.language.statements import (
@@ -239,7 +238,7 @@ def show_external_tables(spark: SparkSession, statement: ShowExternalTables) -> 
 
 
 def _liked(frame: DataFrame, like: str | None) -> DataFrame:
-    return frame if like is None else frame.where(F.col("name").rlike(like_pattern(like)))
+    return narrowed(frame, like, None, None)
 
 
 def describe_connection(spark: SparkSession, statement: DescribeConnection) -> DataFrame:

@@ -35,7 +35,7 @@ def _statements() -> Sequence[StatementType]:
 
 
 def _source_types() -> Sequence[SourceType]:
-    from streamql.sources.tables.table import TABLE
+    from streamql.sources.tables.source_type import TABLE
 
     return (TABLE,)
 

@@ -73,18 +73,16 @@ def run(spark: SparkSession, options: Options) -> int:
     from streamql.console.render import records
     from streamql.console.render.screen import Screen
     from streamql.console.sql.embedded import EmbeddedSession
+    from streamql.console.sql.named_objects import use_database
     from streamql.console.sql.progress import Progress
-    from streamql.dialect import parse_name
     from streamql.features.tablestore.export import export
     from streamql.features.tablestore.jobs.job import load_job
-    from streamql.names import quote
 
     job = load_job(Path(options.arguments.job))
     screen = Screen(silent=options.silent)
     if job.note is not None:
         screen.note(job.note)
-    if options.database is not None:
-        spark.sql(f"USE {'.'.join(map(quote, parse_name(options.database)))}")
+    use_database(spark, options.database)
     with Progress(EmbeddedSession(spark), screen).of_statement():
         done = export(spark, job, screen.note)
     if options.output == "table":

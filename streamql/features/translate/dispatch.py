@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamql.dialect.tasks import task_refused
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import chain
 from streamql.dialect.text.tokens import scan, unterminated, unterminated_what
@@ -36,6 +35,7 @@ from streamql.features.translate.streams.clone import clone_stream
 from streamql.features.translate.streams.own import by_streamql
 from streamql.features.translate.streams.pipes import pipe_refused
 from streamql.features.translate.streams.status import stream_status
+from streamql.features.translate.streams.tasks import task
 from streamql.features.translate.streams.transactions import notes_in_transaction
 from streamql.features.translate.text.comments import with_comments
 from streamql.features.translate.text.created import take_create
@@ -118,8 +118,12 @@ def _translated(statement: Normalized, context: Context) -> Result:
     open_token = unterminated(Cursor(statement.source).tokens)
     if open_token is not None:
         raise NotTranslatedError(f"the {unterminated_what(open_token)} has no end", "close it")
-    if (task := _task(statement.named, context)) is not None:
-        return task
+    if (whole := _with_inside(statement.named, context)) is not None:
+        return (
+            whole
+            if isinstance(whole, Refused)
+            else Translated(with_comments(statement.source, whole.statements), whole.notes)
+        )
     check_constructs(statement.named, context.system)
     if statement.problem is not None:
         raise statement.problem
@@ -157,15 +161,20 @@ def _followed_up(text: str, translated: Translated, context: Context) -> Transla
     return Translated((*translated.statements, tracking(name)), translated.notes)
 
 
-def _task(text: str, context: Context) -> Refused | None:
-    """Returns the refusal of a task or a pipe, with the statements inside it translated; None: the statement is another one."""
+def _with_inside(text: str, context: Context) -> Result | None:
+    """Returns what becomes of a task, or a pipe, with the statements inside it translated; None: the statement is another one."""
+    of_task = context.of_task()
+
+    def inner(statement: str) -> Result:
+        return translated(normalized(statement, context.system), of_task)
+
+    found = task(text, inner)
+    if found is not None:
+        return found
     inside = statements_inside(text)
-    task = task_refused(text)
-    refused = Refused(task.message, task.hint) if task is not None else pipe_refused(text, inside, context)
+    refused = pipe_refused(text, inside, context)
     if refused is None:
         return None
-    of_task = context.of_task()
-    body = tuple(
-        line_of_body(statement, translated(normalized(statement, context.system), of_task)) for statement in inside
+    return Refused(
+        refused.reason, refused.hint, tuple(line_of_body(statement, inner(statement)) for statement in inside)
     )
-    return Refused(refused.reason, refused.hint, body)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from streamql.changes.plan import ChangePlan, check_row_tracking
+from streamql.changes.schema import check_reserved
 from streamql.delta.log import Commit
 from streamql.delta.table import DeltaTable, Snapshot
 from streamql.errors import StreamqlError, counted
@@ -18,6 +20,8 @@ COMMITS_MAX = 10_000
 """An error message names the earliest version at which a stream can start. It is not looked for if the log has more commits than this."""
 
 _TRACKING = "delta.enableRowTracking"
+
+TRACKING_LINE = "ALTER TABLE {} SET PROPERTIES ('change_tracking' = 'true')"
 
 
 class TableVersions(Protocol):
@@ -39,6 +43,13 @@ class TableVersions(Protocol):
     def latest(self) -> int:
         """Returns the number of its newest version."""
 
+    @property
+    def tracks_changes(self) -> bool:
+        """Returns whether its newest version tracks changes."""
+
+    def at(self, version: int) -> Snapshot:
+        """Returns a version. Raises STREAM_STALE if the log no longer has it."""
+
     def commits(self, versions: Versions) -> list[Commit]:
         """Returns the commits of an interval. Raises STREAM_STALE."""
 
@@ -50,7 +61,7 @@ def check_start(source: TableVersions, version: int) -> None:
     """Checks that a stream can start at a version: all commits since then can be read as changes. Raises INVALID_POINT_IN_TIME."""
     try:
         check_row_tracking(source.commits(Versions(version, source.latest)))
-        start = source.snapshot if version == source.latest else source.table.at(version)
+        start = source.at(version)
     except StreamqlError as e:
         raise _cannot_start(source, version, e.message) from e
     if start.configuration.get(_TRACKING) != "true":
@@ -210,4 +221,25 @@ def _outside(source: TableVersions, what: str, point: Point) -> StreamqlError:
         earliest_version=first,
         earliest_time_ms=time_ms,
         **point.where,
+    )
+
+
+def check_all_trackable(tables: Iterable[TableVersions], where: Mapping[str, int]) -> None:
+    """Raises RESERVED_COLUMN_NAME for the first table with such a column, and CHANGE_TRACKING_DISABLED for all tables that do not track
+    changes."""
+    names = []
+    for table in tables:
+        check_reserved(table.snapshot.metadata, str(table.ref.name), **where)
+        if not table.tracks_changes:
+            names.append(str(table.ref.name))
+    if not names:
+        return
+    *others, last = names
+    shown = f"{', '.join(others)} and {last} do" if others else f"{last} does"
+    raise StreamqlError(
+        "CHANGE_TRACKING_DISABLED",
+        f"{shown} not track changes",
+        hint="; ".join(TRACKING_LINE.format(name) for name in names),
+        table=names[0],
+        **where,
     )

@@ -19,7 +19,7 @@ def image(source: OpenTable, version: int, *, shown_at: int | None = None) -> Da
     `shown_at`: a later version, whose columns the rows get; columns that were added since are NULL. None: the rows have the columns of
     their own version. Raises STREAM_STALE if the log no longer has the version, and INCOMPATIBLE_SCHEMA_CHANGE.
     """
-    snapshot = source.snapshot if version == source.latest else source.table.at(version)
+    snapshot = source.at(version)
     rows = source.table.image(snapshot)
     if shown_at is None or shown_at <= version:
         return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -14,10 +14,10 @@ from pyspark.sql.types import StructType
 from streamql.changes import HIDDEN_COLUMNS, change_set, read_commits
 from streamql.changes.plan import ChangePlan, plan_changes
 from streamql.changes.scan import followed
-from streamql.changes.schema import Epoch, check_compatible, check_reserved, fields, has_same_columns
-from streamql.delta.log import Commit, CommitMissing
+from streamql.changes.schema import Epoch, check_compatible, fields, has_same_columns
+from streamql.delta.log import Commit, CommitMissing, Json
 from streamql.delta.names import Found, look_up, moved, tables_of
-from streamql.delta.table import DeltaTable, Snapshot, latest_versions
+from streamql.delta.table import DeltaTable, Snapshot
 from streamql.errors import StreamqlError
 from streamql.model import (
     METADATA_COLUMNS,
@@ -32,17 +32,13 @@ from streamql.model import (
 )
 from streamql.names import Name, quote
 from streamql.sources.batches import longest_prefix, rows_touched_max
-from streamql.sources.protocol import Backlog, Expiry, Peek, Point, SourceType
+from streamql.sources.protocol import Backlog, Expiry, Point
 from streamql.sources.tables import history
 from streamql.sources.tables.backlog import backlog
+from streamql.sources.tables.replaced import replaced_hint
 from streamql.sources.tables.retention import history_ms
 
 log = logging.getLogger("streamql")
-
-COMPARED = "Changes that were not consumed are lost: docs/merge-recipes.md#a-source-that-was-replaced compares source and target"
-"""The part about the target in the hint for a source that was replaced."""
-
-TRACKING_LINE = "ALTER TABLE {} SET PROPERTIES ('change_tracking' = 'true')"
 
 
 @dataclass(frozen=True)
@@ -64,11 +60,34 @@ class OpenTable:
         """Returns whether its newest version tracks changes."""
         return self.snapshot.configuration.get("delta.enableRowTracking") == "true"
 
+    def at(self, version: int) -> Snapshot:
+        """Returns a version. Raises STREAM_STALE if the log no longer has it."""
+        return self.snapshot if version == self.latest else self.table.at(version)
+
+    def id_at(self, version: int) -> str | None:
+        """Returns the id that the table had in a version. None: there is no such version, or the log no longer has it."""
+        if not 0 <= version <= self.latest:
+            return None
+        try:
+            return self.at(version).table_id
+        except StreamqlError:
+            return None
+
+    @property
+    def needs_tracking(self) -> bool:
+        """Returns whether its changes can only be read while it tracks changes."""
+        return True
+
+    def continues(self, seen: TableSource) -> bool:
+        """Returns whether its log may be the one of which `seen` was read. Without in-commit timestamps, a table at another path is taken
+        for a copy."""
+        return seen.path == self.ref.path if seen.seen is None else self.has_history(seen.seen)
+
     # -- checks
 
     def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:  # noqa: ARG002 - tables have both modes
         """Raises RESERVED_COLUMN_NAME, CHANGE_TRACKING_DISABLED."""
-        check_all_trackable([self], where)
+        history.check_all_trackable([self], where)
 
     def check_start(self, offset: Offset) -> None:
         """Checks that all commits since an offset can be read as changes. Raises INVALID_POINT_IN_TIME."""
@@ -156,8 +175,11 @@ class OpenTable:
         It has all updates whose values differ in any bit. Streams leave out updates between values that they treat as equal. A query may
         show the difference, for example by CAST(-0.0 AS STRING) or the first key of a map.
         """
-        rows = change_set(self.spark, self.table.path, versions, mode, self.table, self.snapshot, bitwise=True)
-        return self.as_at(self.latest, rows, versions.through)
+        return self.as_at(self.latest, self.bitwise_changes(versions, mode), versions.through)
+
+    def bitwise_changes(self, versions: Versions, mode: StreamMode) -> DataFrame:
+        """Returns the change set of an interval with all updates whose values differ in any bit. Lazy."""
+        return change_set(self.spark, self.table.path, versions, mode, self.table, self.snapshot, bitwise=True)
 
     def as_at(
         self, position: Position, frame: DataFrame, end: Position, shown: Sequence[str] | None = None
@@ -186,7 +208,7 @@ class OpenTable:
         then, now = self.table.at(end).metadata, self.table.at(version)
         if then["schemaString"] == now.metadata["schemaString"]:
             return frame
-        check_compatible(Epoch(end, then), now.metadata, version)
+        then = self.comparable(then, now)
         types = self.table.schema(now)
         new = {f["name"]: (f, t) for f, t in zip(fields(now.metadata), types.fields, strict=True)}
         kept = [new[name] for name in (new if shown is None else shown)]
@@ -195,12 +217,22 @@ class OpenTable:
         )
         return frame.select(*(frame[quote(n)] for n in before), *columns, *(frame[quote(n)] for n in behind))
 
+    def comparable(self, then: Json, now: Snapshot) -> Json:
+        """Returns metadata of an earlier version, in which columns have the identities of those in a later one. Raises
+        INCOMPATIBLE_SCHEMA_CHANGE."""
+        check_compatible(Epoch(now.version, then), now.metadata, now.version)
+        return then
+
     def has_same_columns(self, version: int, later: int) -> bool:
         """Returns whether the names of columns stand for the same columns in two versions (`changes.schema.has_same_columns`). Raises
         STREAM_STALE."""
         if all(commit.metadata is None for commit in self.commits(Versions(version, later))):
             return True
-        return has_same_columns(self.table.at(version).metadata, self.table.at(later).metadata)
+        return self.are_same_columns(self.at(version).metadata, self.at(later).metadata)
+
+    def are_same_columns(self, then: Json, now: Json) -> bool:
+        """Returns whether the names of columns stand for the same columns in two metadata of its log."""
+        return has_same_columns(then, now)
 
     def commits(self, versions: Versions) -> list[Commit]:
         """Returns the commits of an interval. Raises STREAM_STALE."""
@@ -266,13 +298,13 @@ def open_table(spark: SparkSession, source: TableSource, *, by_name: bool = Fals
     `by_name`: the table must have a name. Without it, the files that a dropped external table left at its path count as well. Raises
     STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED.
     """
-    known = _opened(spark, source)
+    known = opened(spark, source)
     is_there = known.snapshot.exists and known.snapshot.table_id == source.table_id
     if is_there and not (by_name and moved(spark, [source])):
         return known
     found = look_up(spark, source.name)
     if found.type == "delta" and found.table_id == source.table_id:
-        return _opened(spark, replace(source, path=found.path))
+        return opened(spark, replace(source, path=found.path))
     renamed = _renamed(spark, source)
     if len(renamed) == 1:
         return renamed[0]
@@ -289,7 +321,9 @@ def open_table(spark: SparkSession, source: TableSource, *, by_name: bool = Fals
             source,
             "STREAM_SOURCE_REPLACED",
             " is another table now: it was replaced, or dropped and created again",
-            hint=_new_stream(spark, source, found),
+            hint=replaced_hint(
+                source, known, opened(spark, replace(source, path=found.path)) if found.type == "delta" else None
+            ),
         )
     raise _not_found(
         source,
@@ -299,21 +333,12 @@ def open_table(spark: SparkSession, source: TableSource, *, by_name: bool = Fals
     )
 
 
-def _new_stream(spark: SparkSession, source: TableSource, found: Found) -> str:
-    """Returns the hint for a table that was replaced: how to create the stream on the new one. `found`: what has its name now."""
-    again = "CREATE OR REPLACE the stream on the new table"
-    if found.type != "delta":
-        return again
-    if not _opened(spark, replace(source, path=found.path)).tracks_changes:
-        again = f"{TRACKING_LINE.format(source.name)}; {again}"
-    return f"{again}. {COMPARED}"
-
-
 def _not_found(source: TableSource, code: str, what: str, hint: str) -> StreamqlError:
     return StreamqlError(code, f"{source.name}{what}", hint=hint, source=str(source.name), table_id=source.table_id)
 
 
-def _opened(spark: SparkSession, source: TableSource) -> OpenTable:
+def opened(spark: SparkSession, source: TableSource) -> OpenTable:
+    """Returns the table at the path of a source, whatever id it has. Its snapshot does not exist if no table is there."""
     table = DeltaTable(spark, source.path)
     latest = table.latest()
     in_commit = latest.exists and latest.configuration.get("delta.enableInCommitTimestamps") == "true"
@@ -324,58 +349,23 @@ def _opened(spark: SparkSession, source: TableSource) -> OpenTable:
 def _renamed(spark: SparkSession, source: TableSource) -> list[OpenTable]:
     """Returns the tables of the source's schema that have its id and the version at which it was last seen. A copy of its files has the
     same id, but often not that version."""
-    try:
-        names = tables_of(spark, source.name.catalog, source.name.schema)
-    except Exception:  # the schema or catalog no longer exists; which error says so depends on the catalog
-        return []
     tables = []
-    for object_name in names:
-        name = Name(source.name.catalog, source.name.schema, object_name)
-        found = look_up(spark, name)
-        if found.type == "delta" and found.table_id == source.table_id:
-            table = _opened(spark, replace(source, name=name, path=found.path))
+    for name, found in delta_tables_beside(spark, source.name):
+        if found.table_id == source.table_id:
+            table = opened(spark, replace(source, name=name, path=found.path))
             if source.seen is None or (table.latest >= source.seen[0] and table.has_history(source.seen)):
                 tables.append(table)
     return tables
 
 
-def find_table(spark: SparkSession, name: Name) -> TableSource | None:
-    """Returns the Delta table of a name; None: there is none."""
-    found = look_up(spark, name)
-    return TableSource(name, found.path, found.table_id) if found.type == "delta" else None
-
-
-def peek(spark: SparkSession, sources: Sequence[TableSource]) -> list[Peek | None]:
-    """Returns the newest versions of several tables, read at once."""
-    versions = latest_versions(spark, sorted({s.path for s in sources}))
-
-    def one(source: TableSource) -> Peek:
-        latest = versions[source.path]
-        is_same = latest.table_id == source.table_id and source.seen in (None, (latest.version, latest.time_ms))
-        return Peek(latest.version, latest.time_ms, is_same)
-
-    return [one(source) for source in sources]
-
-
-TABLE = SourceType(name="table", label="TABLE", read=TableSource.from_json, open=open_table, find=find_table, peek=peek)
-
-
-def check_all_trackable(tables: Iterable[OpenTable], where: Mapping[str, int]) -> None:
-    """Raises RESERVED_COLUMN_NAME for the first table with such a column, and CHANGE_TRACKING_DISABLED for all tables that do not track
-    changes."""
-    names = []
-    for table in tables:
-        check_reserved(table.snapshot.metadata, str(table.ref.name), **where)
-        if not table.tracks_changes:
-            names.append(str(table.ref.name))
-    if not names:
+def delta_tables_beside(spark: SparkSession, name: Name) -> Iterator[tuple[Name, Found]]:
+    """Yields the Delta tables in the schema of a name. There are none if the schema or its catalog no longer exists."""
+    try:
+        names = tables_of(spark, name.catalog, name.schema)
+    except Exception:  # which error says so depends on the catalog
         return
-    *others, last = names
-    shown = f"{', '.join(others)} and {last} do" if others else f"{last} does"
-    raise StreamqlError(
-        "CHANGE_TRACKING_DISABLED",
-        f"{shown} not track changes",
-        hint="; ".join(TRACKING_LINE.format(name) for name in names),
-        table=names[0],
-        **where,
-    )
+    for object_name in names:
+        other = Name(name.catalog, name.schema, object_name)
+        found = look_up(spark, other)
+        if found.type == "delta":
+            yield other, found

@@ -16,7 +16,9 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, Position, SourceRef, StreamMode, TableSource, Versions
 from streamql.names import Name
 from streamql.sources.protocol import Backlog, Expiry, Point
-from streamql.sources.tables.table import OpenTable, check_all_trackable
+from streamql.sources.registry import read_source, source_json
+from streamql.sources.tables.history import check_all_trackable
+from streamql.sources.tables.table import OpenTable
 from streamql.sources.views import history, reading
 from streamql.sources.views.positions import parts_of, versions_of
 
@@ -58,7 +60,7 @@ class QuerySource:
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `from_json` reads back."""
-        tables = [[part, table.to_json()] for part, table in self.tables]
+        tables = [[part, source_json(table)] for part, table in self.tables]
         known = {"digest": self.digest, "tables": tables, "texts": self.texts, "plan": self.plan}
         refreshed = {"clock": self.clock, "tried_ms": self.tried_ms, "attempt": self.attempt or None}
         return {"name": list(self.name.parts), **known, **{k: v for k, v in refreshed.items() if v is not None}}
@@ -66,7 +68,7 @@ class QuerySource:
     @classmethod
     def from_json(cls, type_name: str, data: Mapping[str, Any]) -> QuerySource:
         """Returns the source that `to_json` wrote. Raises LookupError, TypeError or ValueError for anything else."""
-        tables = tuple((str(part), TableSource.from_json(table)) for part, table in data["tables"])
+        tables = tuple((str(part), _table(table)) for part, table in data["tables"])
         texts, plan, clock = str(data.get("texts", "")), str(data.get("plan", "")), data.get("clock")
         tried, attempt = data.get("tried_ms"), int(data.get("attempt", 0))
         name, said = Name.of(data["name"]), str(data["digest"])
@@ -76,6 +78,13 @@ class QuerySource:
     def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:
         """Returns the tables, each with its versions in the interval."""
         return [(table, versions_of(interval, part)) for part, table in self.tables]
+
+
+def _table(data: Mapping[str, Any]) -> TableSource:
+    found = read_source(data)
+    if not isinstance(found, TableSource):
+        raise ValueError(f"not a table: {found.type_name}")
+    return found
 
 
 def digest(said: object) -> str:

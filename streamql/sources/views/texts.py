@@ -18,6 +18,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "INEXACT_VALUE": "joins, compares or groups by sums or averages of FLOAT or DOUBLE, or by one of several equal values, such as "
         "strings of a collation: they depend on the order of rows",
         "JOIN_WITHOUT_EQUALITY": "has an outer, semi or anti join (also EXISTS, IN, NOT IN) that compares no column for equality",
+        "KEY_COLUMN": "reads a table that lacks a column of the key by which its rows are recognized",
         "LIMIT": "has LIMIT or OFFSET",
         "NO_KEY": "has rows that cannot be told apart: it shows a column of a type that cannot be compared, and no key",
         "NON_DETERMINISTIC": "uses a function whose value differs from call to call",

@@ -14,7 +14,9 @@ from streamql.errors import StreamqlError
 from streamql.model import TableSource
 from streamql.names import Name
 from streamql.sources.protocol import SourceType
-from streamql.sources.tables.table import COMPARED, TRACKING_LINE, open_table
+from streamql.sources.tables.history import TRACKING_LINE
+from streamql.sources.tables.replaced import COMPARED
+from streamql.sources.tables.table import open_table
 from streamql.sources.views.query import OpenQuery, QuerySource, digest, not_found
 from streamql.sources.views.texts import ACCEPTED, NOT_CURRENT_TABLES, reason_text
 

@@ -29,7 +29,7 @@ from tests.consume.support import (
 
 ROWS = 2_000
 
-LEASE = "8s"
+LEASE = "25s"
 """Longer than what comes between the first look at a claim and a statement that must not take it over, also on a busy machine."""
 
 

@@ -14,7 +14,8 @@ from streamql import StreamqlError
 from streamql.catalog.store import catalog_of
 from streamql.names import Name
 from streamql.sources.tables.image import image
-from streamql.sources.tables.table import find_table, open_table
+from streamql.sources.tables.source_type import find_table
+from streamql.sources.tables.table import open_table
 from tests.consume.support import TIMEOUT_SECONDS, TRACKED, fresh_schema, in_threads, offset_of, run
 from tests.histories.recording import conf
 from tests.lines import HAS_PARAMETERS

@@ -49,7 +49,7 @@ def schema(spark: SparkSession) -> Iterator[str]:
 def call(spark: SparkSession, schema: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
     """Runs the command in this process: the exit code, the results, the events."""
 
-    def called(*argv: str) -> tuple[int, list[dict[str, object]], list[dict[str, object]]]:
+    def called(*argv: str, command: str = "refresh") -> tuple[int, list[dict[str, object]], list[dict[str, object]]]:
         events = tmp_path / "events.jsonl"
         events.unlink(missing_ok=True)
         capsys.readouterr()
@@ -59,7 +59,7 @@ def call(spark: SparkSession, schema: str, tmp_path: Path, capsys: pytest.Captur
                 data_of(spark),
                 "--database",
                 schema,
-                "refresh",
+                command,
                 "--output",
                 "json",
                 "--events",
@@ -157,7 +157,7 @@ def test_due(spark: SparkSession, schema: str, call: Call) -> None:
     assert outcomes(rows) == dict.fromkeys(("d1", "d2", "d3"), "REFRESHED")
 
 
-def test_a_loop_ends_between_two_refreshes(spark: SparkSession, schema: str, call: Call) -> None:
+def test_a_scheduler_refreshes_until_it_is_stopped(spark: SparkSession, schema: str, call: Call) -> None:
     def stop() -> None:
         deadline = time.monotonic() + 120
         while facts(spark, schema)["d3"].state != "current" and time.monotonic() < deadline:
@@ -166,38 +166,34 @@ def test_a_loop_ends_between_two_refreshes(spark: SparkSession, schema: str, cal
 
     thread = threading.Thread(target=stop)
     thread.start()
-    code, rows, events = call("--loop")
+    code, _, events = call(command="scheduler")
     thread.join()
     assert code == 0
-    assert outcomes(rows) == dict.fromkeys(("d1", "d2", "d3"), "REFRESHED")
-    finished = [e for e in events if e["event"] == "finished"]
-    assert finished[0]["refreshed"] == 3
+    refreshed = {str(e["table"]).rpartition(".")[2] for e in events if e["event"] == "refreshed"}
+    assert refreshed == {"d1", "d2", "d3"}
     assert not any(e["event"] == "cancelled" for e in events)
-    (stopped,) = [e for e in events if e["event"] == "stopped"]
-    assert (stopped, stopped["signal"]) == (events[-1], 15)
+    assert (events[-1]["event"], events[-1]["signal"]) == ("stopped", 15)
 
 
-def test_a_loop_ends_in_the_pause_behind_a_failure(
-    spark: SparkSession, schema: str, call: Call, tmp_path: Path
-) -> None:
+def test_a_scheduler_waits_behind_a_failure(spark: SparkSession, schema: str, call: Call, tmp_path: Path) -> None:
     run(spark, "INSERT INTO t VALUES (3, 0)")
     run(spark, "ALTER DYNAMIC TABLE d2 SET TARGET_LAG = '1 second'")
     spark.conf.set("spark.sql.ansi.enabled", "true")
 
     def stop() -> None:
         deadline, events = time.monotonic() + 120, tmp_path / "events.jsonl"
-        while not (events.exists() and '"finished"' in events.read_text()) and time.monotonic() < deadline:
+        while not (events.exists() and '"failed"' in events.read_text()) and time.monotonic() < deadline:
             time.sleep(0.1)
+        time.sleep(2)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=stop, daemon=True).start()
-    code, rows, events = call("--loop", f"{schema}.d2")
-    assert (code, outcomes(rows)) == (0, {"d2": "FAILED"})
-    assert [e["event"] for e in events if e["event"] != "warning"] == ["refreshing", "failed", "finished", "stopped"]
-    (failed,) = [e for e in events if e["event"] == "failed"]
+    code, _, events = call(command="scheduler")
+    assert code == 0
+    (failed,) = [e for e in events if e["event"] == "failed" and str(e["table"]).endswith("d2")]
     assert failed["failures"] == 1
     assert 5 < float(str(failed["next_seconds"])) <= 10
-    assert (events[-1]["run"], events[-1]["signal"]) == (1, 15)
+    assert (events[-1]["event"], events[-1]["signal"]) == ("stopped", 15)
     run(spark, "DELETE FROM t WHERE v = 0")
 
 

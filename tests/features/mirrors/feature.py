@@ -24,7 +24,8 @@ from streamql.feature import Command, Feature
 from streamql.model import TableSource
 from streamql.names import Name
 from streamql.sources.protocol import SourceType
-from streamql.sources.tables.table import OpenTable, find_table, open_table
+from streamql.sources.tables.source_type import find_table
+from streamql.sources.tables.table import OpenTable, open_table
 
 PREFIX = "mirror_of_"
 GRAMMAR = "SHOW MIRROR STREAMS"

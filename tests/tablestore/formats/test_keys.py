@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.formats.hashing import hash_bytes, xxhash64
-from streamql.features.tablestore.formats.keys import HASHED_TYPES, bucket, bucket_sql, declared, parse_names
+from streamql.features.tablestore.formats.keys import HASHED_TYPES, bucket, bucket_sql, declared
+from streamql.sources.tables.primary_key import parse_names
 
 
 def fields(**types: Any) -> list[dict[str, Any]]:
@@ -43,7 +44,7 @@ def test_no_key_is_refused_with_what_to_type() -> None:
         with pytest.raises(StreamqlError) as e:
             key(text, id="long")
         assert e.value.code == "PRIMARY_KEY_NOT_DECLARED"
-        assert "ALTER TABLE shop.t SET TBLPROPERTIES ('tablestore.primary_key' = 'id')" in e.value.hint
+        assert "ALTER TABLE shop.t ADD PRIMARY KEY (id) RELY" in e.value.hint
 
 
 @pytest.mark.parametrize(

@@ -46,4 +46,6 @@ trait Consumption {
   def execute(session: SparkSession, i: Int, claimed: ClaimedWrite): JList[Row]
   /** How many rows statement `i` took when it was last executed, as JSON: {description of the read: {change type: rows}}. */
   def changes(i: Int): String
+  /** What checks of the rows have found when statement `i` was last executed, as JSON: {description of the read: [JSON of a check]}. */
+  def checked(i: Int): String
 }

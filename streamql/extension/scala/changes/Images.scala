@@ -19,7 +19,7 @@ import org.apache.spark.sql.types.StringType
  */
 object Images {
   private val mapper = new ObjectMapper()
-  private def strings(json: String): Seq[String] = mapper.readTree(json).elements().asScala.map(_.asText).toSeq
+  private[streamql] def strings(json: String): Seq[String] = mapper.readTree(json).elements().asScala.map(_.asText).toSeq
   /** Parses SQL expressions. A backquoted name alone is made a column without parsing: the setting quotedRegexColumnNames would make a
    * pattern of it. */
   private def expressions(json: String): Seq[Column] = strings(json).map { text =>
@@ -88,9 +88,11 @@ object Images {
   private def unfolded(df: DataFrame, pairs: LogicalPlan, names: String, isBitwise: Boolean): DataFrame =
     Dataset.ofRows(df.asInstanceOf[Dataset[Row]].sparkSession, unfolded(pairs, strings(names), isBitwise))
 
-  private[streamql] def unfolded(pairs: LogicalPlan, names: Seq[String], isBitwise: Boolean = false): LogicalPlan = {
+  /** `isVersioned`: two images of one version are the same image. */
+  private[streamql] def unfolded(pairs: LogicalPlan, names: Seq[String], isBitwise: Boolean = false, isVersioned: Boolean = true): LogicalPlan = {
     val (b, a) = pairs.output.splitAt(pairs.output.length / 2)
-    val alike = Or(EqualNullSafe(b(1), a(1)), Values.same(b.drop(2), a.drop(2), isBitwise))
+    val same = Values.same(b.drop(2), a.drop(2), isBitwise)
+    val alike = if (isVersioned) Or(EqualNullSafe(b(1), a(1)), same) else same
     val changes = Or(Or(IsNull(b.head), IsNull(a.head)), Not(alike))
     val kept = Filter(changes, pairs)
     val (before, after) = kept.output.splitAt(kept.output.length / 2)

@@ -13,9 +13,9 @@ import org.apache.spark.sql.delta.deletionvectors.{RoaringBitmapArray, RoaringBi
 
 
 /** A set of row ids, which a subquery has found. If ids are close to each other, each takes an eighth of a byte. */
-class RowIdSet(bytes: Array[Byte]) extends Serializable {
+class RowIdSet(bytes: Array[Byte]) extends Numbers {
   @transient private lazy val ids = RoaringBitmapArray.readFrom(bytes)
-  def contains(id: Long): Boolean = ids.contains(id)
+  override def contains(id: Long): Boolean = ids.contains(id)
 }
 
 object RowIds {
@@ -28,16 +28,28 @@ object RowIds {
   }
 }
 
-/** Whether a row id (`right`) is in a set (`left`). The set is a subquery, which Spark has run when it evaluates this expression. */
-case class IsAmong(left: Expression, right: Expression) extends BinaryExpression with Predicate {
-  override def nullable: Boolean = false
-  @transient private lazy val ids = new RowIdSet(left.eval().asInstanceOf[Array[Byte]])
+/** Numbers. They are read from the bytes once in each task. */
+trait Numbers extends Serializable {
+  def contains(number: Long): Boolean
+}
 
-  override def eval(row: InternalRow): Any = ids.contains(right.eval(row).asInstanceOf[Long])
+/** Whether a number (`right`) is in a set, which is made of bytes (`left`). They are a subquery, which Spark has run when it evaluates this
+ * expression. */
+abstract class IsInSubquery extends BinaryExpression with Predicate {
+  protected def numbers(bytes: Array[Byte]): Numbers
+  @transient private lazy val set = numbers(left.eval().asInstanceOf[Array[Byte]])
+
+  override def nullable: Boolean = false
+  override def eval(row: InternalRow): Any = set.contains(right.eval(row).asInstanceOf[Long])
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
-    val set = ctx.addReferenceObj("rowIds", ids)
-    val id = right.genCode(ctx)
-    ev.copy(code = id.code + code"boolean ${ev.value} = $set.contains(${id.value});", isNull = FalseLiteral)
+    val numbers = ctx.addReferenceObj("numbers", set)
+    val number = right.genCode(ctx)
+    ev.copy(code = number.code + code"boolean ${ev.value} = $numbers.contains(${number.value});", isNull = FalseLiteral)
   }
+}
+
+/** Whether a row id is in a set. */
+case class IsAmong(left: Expression, right: Expression) extends IsInSubquery {
+  override protected def numbers(bytes: Array[Byte]): Numbers = new RowIdSet(bytes)
   override protected def withNewChildrenInternal(newLeft: Expression, newRight: Expression): IsAmong = copy(left = newLeft, right = newRight)
 }

@@ -21,7 +21,7 @@ import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.streamql.bridge.{Bridge, ClaimedWrite, Consumption, Errors, KeptReads, Shared}
-import org.apache.spark.sql.streamql.plans.{Binding, ChangeCounter, DeltaRelation, Fingerprint, Plans, Preparation, StreamRead}
+import org.apache.spark.sql.streamql.plans.{Binding, ChangeCounter, ChecksRows, DeltaRelation, Fingerprint, Plans, Preparation, StreamRead}
 import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types.StructType
 
@@ -76,7 +76,13 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   override def execute(session: SparkSession, i: Int, claimed: ClaimedWrite): JList[Row] = {
     val bindings = Plans.reads(statements(i)).map(_.binding).distinct
     bindings.foreach(_.counter = new ChangeCounter)
-    val own = session.asInstanceOf[ClassicSession].cloneSession()
+    val checks = bindings.flatMap(b => ChecksRows.in(b.plan))
+    checks.foreach(_.begin())
+    try runStatement(session.asInstanceOf[ClassicSession], i, claimed, bindings) finally checks.foreach(_.end())
+  }
+
+  private def runStatement(session: ClassicSession, i: Int, claimed: ClaimedWrite, bindings: Seq[Binding]): JList[Row] = {
+    val own = session.cloneSession()
     // A file that is missing or corrupt must fail the statement. If Spark skipped it, its changes would be lost for good.
     Seq("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles").foreach(own.conf.set(_, "false"))
     // MERGE reads its source twice. Files do not change between the reads, and Delta relies on that. But a topic may be compacted
@@ -95,7 +101,9 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       def nested() = NestedStatements.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
       def run() = if (isReserved) SparkShim.apart(nested()) else nested()
       if (claimed == null) {
+        if (!isQuery) finishChecks(own, bindings) // nothing tells when it commits
         val rows = run()
+        if (isQuery) finishChecks(own, bindings)
         statement match { // the user's session has cached the list of the target's files
           case c: InsertIntoHadoopFsRelationCommand => c.catalogTable.foreach(t => session.catalog.refreshTable(t.identifier.quotedString))
           case _ =>
@@ -103,7 +111,10 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
         rows
       } else {
         def name = Targets.of(session, statements(i)).name
-        TransactionExecutionObserver.withObserver(new ClaimedTransactions(session, claimed, name, () => checkRows(own, bindings, claimed.expected)))(run())
+        TransactionExecutionObserver.withObserver(new ClaimedTransactions(session, claimed, name, () => {
+          checkRows(own, bindings, claimed.expected)
+          finishChecks(own, bindings)
+        }))(run())
       }
     }
     statements(i) match {
@@ -114,6 +125,9 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       case other => executed(other)
     }
   }
+
+  private def finishChecks(own: ClassicSession, bindings: Seq[Binding]): Unit =
+    bindings.foreach(b => ChecksRows.in(b.plan).foreach(_.finish(own, b.plan)))
 
   /** Raises CONSUMPTION_FAILED if a stream has fewer rows than when the claim counted them: compaction has removed messages of its topic.
    * `expected`: as in `ClaimedWrite`. */
@@ -131,6 +145,11 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     if (used.isEmpty) None
     else Some(description -> ChangeCounter.types.map(t => t -> used.map(_.counts.toMap.apply(t)).max).filter(_._2 > 0).toMap)
   })
+
+  override def checked(i: Int): String = {
+    val found = Plans.reads(statements(i)).map(_.binding).distinct.map(b => b.description -> ChecksRows.in(b.plan).map(_.found))
+    JsonUtils.toJson(found.filter(_._2.nonEmpty).toMap)
+  }
 
   override def reserve(session: SparkSession, i: Int, mark: String): Unit = {
     val own = session.asInstanceOf[ClassicSession]

@@ -14,6 +14,7 @@ import org.apache.parquet.hadoop.example.{ExampleParquetWriter, GroupReadSupport
 import org.apache.parquet.hadoop.metadata.CompressionCodecName
 import org.apache.parquet.schema.{LogicalTypeAnnotation, MessageType, PrimitiveType, Type, Types}
 import org.apache.spark.sql.{SaveMode, SparkSession}
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog, DeltaOperations, OptimisticTransaction, Snapshot, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DomainMetadata, SetTransaction}
 import org.apache.spark.sql.delta.util.DeltaFileOperations
@@ -146,12 +147,19 @@ class EventLog(session: SparkSession, path: String) {
   private val mapper = new ObjectMapper()
   private val log = DeltaLog.forTable(session, path)
 
-  def update(): Snapshot = Newest.of(log)
+  /** Delta takes the active session of the thread where it reads a checkpoint, and threads that Python starts have none. */
+  private def here[T](work: => T): T = session.asInstanceOf[ClassicSession].withActive(work)
+
+  def update(): Snapshot = here {
+    val newest = Newest.of(log)
+    newest.metadata // Python asks for it
+    newest
+  }
   /** The snapshot that this process has: its own last commit, or what it read since. */
   def known(): Snapshot = log.unsafeVolatileSnapshot
 
   /** The whole state of a snapshot: {version, tableId, schema, configuration, domains: {domain: configuration}, txns: {appId: version}}. */
-  def state(s: Snapshot): String = {
+  def state(s: Snapshot): String = here {
     val node = mapper.createObjectNode()
     node.put("version", s.version)
     if (s.version >= 0) {
@@ -172,7 +180,7 @@ class EventLog(session: SparkSession, path: String) {
    * `event`: {domains: {domain: configuration, or null to remove it}, txns: {appId: version}, rows: [{column: value}]}; times are in
    * milliseconds.
    */
-  def commit(base: Snapshot, event: String): java.lang.Long = {
+  def commit(base: Snapshot, event: String): java.lang.Long = here {
     val node = mapper.readTree(event)
     val domains = node.get("domains").properties().asScala.toSeq.map { e =>
       if (e.getValue.isNull) DomainMetadata(e.getKey, "", removed = true) else DomainMetadata(e.getKey, e.getValue.asText, removed = false)
@@ -194,7 +202,7 @@ class EventLog(session: SparkSession, path: String) {
 
   /** The rows of a snapshot by file: a JSON array of {path, rows: [{column: value}]}. The driver reads them, without a Spark job if the
    * snapshot's checksum names the files. The table must be small, and its columns strings and integers. */
-  def rows(s: Snapshot): String = {
+  def rows(s: Snapshot): String = here {
     val conf = log.newDeltaHadoopConf()
     val answer = mapper.createArrayNode()
     TableReader.filesOf(s).foreach { file =>
@@ -212,7 +220,7 @@ class EventLog(session: SparkSession, path: String) {
 
   /** Removes files (a JSON array of paths) and adds rows, in one commit on top of `base`: a compare-and-set on the whole table. null:
    * another writer that uses this method has committed since. */
-  def replace(base: Snapshot, paths: String, rows: String): java.lang.Long = {
+  def replace(base: Snapshot, paths: String, rows: String): java.lang.Long = here {
     val txn = log.startTransaction(None, Some(base))
     txn.readWholeTable()
     val named = mapper.readTree(paths).elements().asScala.map(_.asText).toSet
@@ -222,7 +230,7 @@ class EventLog(session: SparkSession, path: String) {
   }
 
   /** Gives the table of events other columns (as DDL), on top of `base`. False: another commit came in between. */
-  def replaceColumns(base: Snapshot, ddl: String): Boolean = {
+  def replaceColumns(base: Snapshot, ddl: String): Boolean = here {
     val txn = log.startTransaction(None, Some(base))
     try {
       txn.updateMetadata(base.metadata.copy(schemaString = Neutral.columns(ddl).json))

@@ -3,6 +3,7 @@ package streamql
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.streamql.changes.{RecordStrategy, Texts}
 import org.apache.spark.sql.streamql.consume.{CountingStrategy, FilterBeforeCounting}
+import org.apache.spark.sql.streamql.expectations.ScreeningStrategy
 import org.apache.spark.sql.streamql.plans.ExpandStreams
 import org.apache.spark.sql.streamql.session.{ServerSessions, Settings, SupportedSpark, TemporaryFiles}
 import org.apache.spark.sql.streamql.shims.SparkShim
@@ -41,6 +42,7 @@ private object Injections {
     e.injectOptimizerRule(_ => FilterBeforeCounting)
     e.injectPlannerStrategy(_ => CountingStrategy)
     e.injectPlannerStrategy(_ => RecordStrategy)
+    e.injectPlannerStrategy(_ => ScreeningStrategy)
     e.injectPlanNormalizationRule(_ => AnswerAtOnce)
     Functions.scalar.foreach(e.injectFunction)
     Texts.all.foreach(e.injectFunction)

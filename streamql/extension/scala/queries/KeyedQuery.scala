@@ -12,12 +12,22 @@ import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types._
 
 /**
- * A read of a table whose version is not chosen yet. `columns`: those with which the query was analysed. `id`: the id of the row, if the
- * plan needs it.
+ * A read of a table whose version is not chosen yet. `columns`: those with which the query was analysed. `key`: those of the primary key by
+ * which the rows are recognized; empty: they are recognized by their ids. `id`: the id of the row, if the plan needs it. `name`: by what
+ * texts of the plan name the table.
  */
-case class TableLeaf(table: TrackedQuery.Table, columns: Seq[Attribute], id: Option[Attribute] = None) extends LeafNode {
+case class TableLeaf(table: TrackedQuery.Table, columns: Seq[Attribute], key: Seq[Attribute], name: String, id: Option[Attribute] = None)
+  extends LeafNode {
   override def output: Seq[Attribute] = columns ++ id
-  override def simpleString(maxFields: Int): String = columns.mkString(s"TABLE ${table.id} [", ", ", "]")
+  override def simpleString(maxFields: Int): String = columns.mkString(s"TABLE $name [", ", ", "]")
+
+  /** The read with the columns that recognize a row, and these columns. */
+  def identified: (TableLeaf, Seq[Attribute]) = if (key.nonEmpty) {
+    (copy(columns = columns ++ key.filterNot(k => columns.exists(_.exprId == k.exprId))), key)
+  } else {
+    val own = id.getOrElse(AttributeReference(KeyedQuery.KEY, LongType, nullable = false)())
+    (copy(id = Some(own)), Seq(own))
+  }
 }
 
 /** A plan, and the columns that identify its rows from one run to the next. */
@@ -26,9 +36,9 @@ private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
 /**
  * A query over TableLeaf nodes, with columns beside its own: the key of its rows, and the states of its aggregates. `names`: those of its
  * own columns. `columns`: of the table that its rows are in; None: there is no table yet. If that table has no columns for the states that
- * the query has by now, the states are NULL.
+ * the query has by now, the states are NULL. `derives`: whether `row_number() = 1` gives a key.
  */
-class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructType]) {
+class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructType], derives: Boolean) {
   /** How its columns are stored in the table. */
   val stored = new StoredTypes(columns)
   private var open: Option[String] = None
@@ -92,8 +102,9 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
 
   private def keyOf(p: LogicalPlan): Keyed = p match {
     case leaf: TableLeaf =>
-      val id = AttributeReference(KeyedQuery.KEY, LongType, nullable = false)()
-      Keyed(leaf.copy(id = Some(id)), Seq(id))
+      isByColumns = isByColumns || leaf.key.nonEmpty
+      val (rows, own) = leaf.identified
+      Keyed(rows, own)
     case one: OneRowRelation => Keyed(one, Nil)
     case Project(list, child) =>
       val inner = key(child)
@@ -102,9 +113,11 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
       }
       val more = own.filterNot(k => list.exists(_.exprId == k.exprId))
       Keyed(expressions(Project(list ++ more, inner.plan)), own)
-    case _: Filter =>
-      val inner = key(p.children.head)
-      Keyed(expressions(p.withNewChildren(Seq(inner.plan))), inner.keys)
+    case f: Filter =>
+      val inner = key(f.child)
+      val own = if (derives) FirstRows.keys(f) else None
+      isByColumns = isByColumns || own.nonEmpty
+      Keyed(expressions(p.withNewChildren(Seq(inner.plan))), own.getOrElse(inner.keys))
     case Sort(order, true, child, _) =>
       val inner = key(child)
       Keyed(Sort(order ++ Ties.by(inner.keys), global = true, expressions(inner.plan)), inner.keys)

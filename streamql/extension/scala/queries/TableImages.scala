@@ -17,10 +17,19 @@ class TableImages(session: ClassicSession, versions: Map[String, Long]) {
     .transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(of(s.plan)) }
 
   private def image(leaf: TableLeaf): LogicalPlan = {
-    val rows = new TableReader(session, leaf.table.log).table(snapshot(leaf.table)).queryExecution.analyzed
-    val id = leaf.id.map(a => Alias(KnownNotNull(rows.output.head), a.name)(exprId = a.exprId))
-    Project(TrackedQuery.bound(leaf.columns, rows.output.drop(2)) ++ id, rows)
+    val reader = new TableReader(session, leaf.table.log)
+    if (leaf.id.isEmpty) { // a table with a key need not have row ids
+      val rows = reader.image(snapshot(leaf.table)).queryExecution.analyzed
+      Project(TrackedQuery.bound(leaf.columns, rows.output), rows)
+    } else {
+      val rows = reader.table(snapshot(leaf.table)).queryExecution.analyzed
+      val id = leaf.id.map(a => Alias(KnownNotNull(rows.output.head), a.name)(exprId = a.exprId))
+      Project(TrackedQuery.bound(leaf.columns, rows.output.drop(2)) ++ id, rows)
+    }
   }
+
+  /** The version at which a table is read. */
+  def version(leaf: TableLeaf): Long = snapshot(leaf.table).version
 
   private val snapshots = mutable.HashMap[String, Snapshot]()
   private def snapshot(table: TrackedQuery.Table): Snapshot = snapshots.getOrElseUpdate(table.id, {

@@ -15,6 +15,7 @@ import org.apache.spark.sql.delta.RowTracking
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streamql.bridge.Shared
 import org.apache.spark.sql.streamql.changes.{Newest, Values}
+import org.apache.spark.sql.streamql.keys.UniqueKey
 import org.apache.spark.sql.streamql.plans.DynamicTables
 import org.apache.spark.sql.streamql.queries.{ClockReads, KeyedQuery, LateralGenerators, PlanText, QueryShape, StoredTypes, TableImages, TableLeaf, TrackedQuery, Untracked, UnusedColumns}
 import org.apache.spark.sql.streamql.rules.{ChangedTables, CountedTables, IntervalTables, KeptRows, QueryChange, RefreshStrategies}
@@ -23,9 +24,10 @@ import org.apache.spark.sql.types._
 
 /**
  * The analysed query of a dynamic table. It makes plans of the query's rows at versions of its tables, and of what a refresh writes. Python
- * chooses the versions, and whether a refresh is full or incremental.
+ * chooses the versions, and whether a refresh is full or incremental. `keys`: of the tables whose rows are recognized by a key, by the ids
+ * of the tables. `derives`: as `KeyedQuery` has it.
  */
-class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Option[StructType]) {
+class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Option[StructType], keys: Map[String, SourceKey], derives: Boolean) {
   private val mapper = new ObjectMapper()
   private val plan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
     case a: SubqueryAlias => a.child
@@ -81,8 +83,8 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
     def containsTempView: Boolean = p.collectWithSubqueries { case v: View if v.isTempView => v }.nonEmpty
   }
 
-  /** Whether all tables have ids of their rows. Python refuses the others by name. */
-  private def isTracked: Boolean = leaves.map(TrackedQuery.tableOf).forall { t =>
+  /** Whether all tables have ids or keys of their rows. Python refuses the others by name. */
+  private def isTracked: Boolean = leaves.map(TrackedQuery.tableOf).filterNot(t => keys.contains(t.id)).forall { t =>
     val s = Newest.of(t.log)
     RowTracking.isEnabled(s.protocol, s.metadata)
   }
@@ -134,15 +136,24 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
   // -- rows at versions
 
   private lazy val overLeaves = UnusedColumns.removed(LateralGenerators(plan.transformUpWithSubqueries {
-    case leaf if leaves.exists(_ eq leaf) => TableLeaf(TrackedQuery.tableOf(leaf), leaf.output)
+    case leaf if leaves.exists(_ eq leaf) =>
+      val table = TrackedQuery.tableOf(leaf)
+      keys.get(table.id).fold(TableLeaf(table, leaf.output, Nil, table.id))(k => TableLeaf(table, leaf.output, k.in(leaf.output), k.table))
   }))
 
   // With plain settings, so that its casts are the same in each session.
-  private lazy val keyed = SQLConf.withExistingConf(Neutral.plain) { new KeyedQuery(overLeaves, analyzed.output.map(_.name), stored) }
+  private lazy val keyed = SQLConf.withExistingConf(Neutral.plain) { new KeyedQuery(overLeaves, analyzed.output.map(_.name), stored, derives) }
 
-  /** The rows: the columns of the query, those of the key that are not among them, and the states. `versions`: JSON {id of a table:
-   * version}. Other tables are read at their newest version. */
-  def rows(versions: String): DataFrame = Dataset.ofRows(session, images(versions).of(keyed.rows))
+  /** The rows: the columns of the query, those of the key that are not among them, and the states. They raise KEY_NOT_UNIQUE if rows of a
+   * table have one key. `versions`: JSON {id of a table: version}. Other tables are read at their newest version. */
+  def rows(versions: String): DataFrame = {
+    val at = images(versions)
+    val tables = keyed.rows.collectWithSubqueries { case leaf: TableLeaf if leaf.key.nonEmpty => leaf }.groupBy(_.table.id).values.map(_.head)
+    Dataset.ofRows(session, tables.foldLeft(at.of(keyed.rows))((rows, leaf) =>
+      UniqueKey.checked(rows, at.of(TableLeaf(leaf.table, leaf.key, leaf.key, leaf.name)), s"version ${at.version(leaf)} of ${shown(leaf)}")))
+  }
+
+  private def shown(leaf: TableLeaf) = leaf.table.name.takeRight(2).mkString(".")
 
   private def images(versions: String) =
     new TableImages(session, mapper.readTree(versions).properties().asScala.map(e => e.getKey -> e.getValue.asLong).toMap)
@@ -223,6 +234,13 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
     def plan(kept: KeptRows) = change(new IntervalTables(session, images(end), sets, reads, kept), stored.plan).plan
     Dataset.ofRows(session, RefreshRows(plan, columns(shaped.output), Some(stored.version)))
   }
+}
+
+/** The key of a table: its `columns`. `table`: a name of the table that stays when the table is replaced. */
+case class SourceKey(table: String, columns: Seq[String]) {
+  /** The columns among some others. Raises Untracked if one of them is missing. */
+  def in(all: Seq[Attribute]): Seq[Attribute] =
+    columns.map(c => all.find(_.name.equalsIgnoreCase(c)).getOrElse(throw new Untracked("KEY_COLUMN")))
 }
 
 object DynamicQuery {

@@ -76,10 +76,11 @@ object StoredQuery {
   /**
    * A stored query, with the types that its columns have now. `schema`: the columns that it had, JSON. `moved`: the present names of tables
    * that were renamed, by the names in the text. `stored`: the columns of the table that its rows are in, as a schema, JSON; null: there is
-   * no table yet.
+   * no table yet. `keys`: the keys of tables whose rows are recognized by one, JSON {id of a table: {table, columns}}, as `SourceKey` has
+   * them. `derives`: as `KeyedQuery` has it.
    */
   def stored(session: SparkSession, name: Array[String], text: String, schema: String, properties: String,
-      moved: JMap[String, Array[String]], stored: String): DynamicQuery = {
+      moved: JMap[String, Array[String]], stored: String, keys: String, derives: Boolean): DynamicQuery = {
     val own = session.asInstanceOf[ClassicSession]
     val props = mapper.readTree(properties).properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
     val description = CatalogTable(TableIdentifier(name(2), Some(name(1)), Some(name(0))), CatalogTableType.VIEW, CatalogStorageFormat.empty,
@@ -88,7 +89,10 @@ object StoredQuery {
       val analyzed = Dataset.ofRows(own, resolved(own, own.sessionState.catalog.getRelation(description).transformUp {
         case v: View => v.copy(child = renamed(withoutTypes(v.child), description, moved, Set.empty))
       })).queryExecution.analyzed.transformUp { case v: View if v.desc == description => v.copy(child = withTypes(v.child)) }
-      new DynamicQuery(own, analyzed, Option(stored).map(DataType.fromJson(_).asInstanceOf[StructType]))
+      val known = mapper.readTree(keys).properties().asScala.map { e =>
+        e.getKey -> SourceKey(e.getValue.get("table").asText, e.getValue.get("columns").elements().asScala.map(_.asText).toSeq)
+      }.toMap
+      new DynamicQuery(own, analyzed, Option(stored).map(DataType.fromJson(_).asInstanceOf[StructType]), known, derives)
     }
   }
 

@@ -6,8 +6,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.LeftAnti
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
-import org.apache.spark.sql.streamql.queries.{JoinedChanges, KeyedQuery, TableImages, TableLeaf, TrackedQuery, Weighted}
-import org.apache.spark.sql.types.LongType
+import org.apache.spark.sql.streamql.queries.{JoinedChanges, TableImages, TableLeaf, TrackedQuery, Weighted}
 
 /**
  * The tables of a query over an interval. `last`: the tables as of its end. `changed`: change sets by the ids of the tables, in the columns
@@ -43,15 +42,12 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
 
   /** Rows of a table with some keys, as of the end and as of the begin, by one read. */
   private def images(near: RowsWithKeys): (LogicalPlan, LogicalPlan) = {
-    val leaf = withId(near.leaf)
-    val kept = once(near.over(Project(near.leaf.output :+ Alias(leaf.id.get, "id")(), leaf)))
+    val (leaf, ids) = near.leaf.identified
+    val kept = once(near.over(Project(near.leaf.output ++ ids.map(Alias(_, "id")()), leaf)))
     val (now, all) = (kept.fresh, kept.fresh)
-    val unchanged = near.shown(less(all, all.output.last, near.leaf), all.output.init)
-    (near.shown(now, now.output.init), together(near.plan.output, unchanged, near.over(old(near.leaf))))
+    val unchanged = near.shown(less(all, all.output.takeRight(ids.size), near.leaf), all.output.dropRight(ids.size))
+    (near.shown(now, now.output.dropRight(ids.size)), together(near.plan.output, unchanged, near.over(old(near.leaf))))
   }
-
-  private def withId(leaf: TableLeaf): TableLeaf =
-    leaf.copy(id = Some(leaf.id.getOrElse(AttributeReference(KeyedQuery.KEY, LongType, nullable = false)())))
 
   override def hasChanged(leaf: TableLeaf): Boolean = changed.contains(leaf.table.id)
 
@@ -74,7 +70,7 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
   /** The change set of a table, with the columns that the query reads of it. */
   private def set(leaf: TableLeaf): SharedRows = sets.getOrElseUpdate(leaf.table.id, {
     val rows = changed(leaf.table.id)
-    val names = leaves.filter(_.table.id == leaf.table.id).flatMap(_.columns).map(_.name.toLowerCase).toSet
+    val names = leaves.filter(_.table.id == leaf.table.id).flatMap(l => l.columns ++ l.key).map(_.name.toLowerCase).toSet
     val unread = JoinedChanges.columns(rows).filterNot(c => names(c.name.toLowerCase))
     once(Project(rows.output.filterNot(unread.contains), rows))
   })
@@ -84,15 +80,17 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
       leaf.id.map(a => Alias(KnownNotNull(JoinedChanges.rowId(rows)), a.name)(exprId = a.exprId))
 
   private def earlier(leaf: TableLeaf): LogicalPlan = {
-    val own = withId(leaf)
-    together(leaf.output, less(last.of(own), own.id.get, leaf), old(leaf))
+    val (own, ids) = leaf.identified
+    together(leaf.output, less(last.of(own), ids, leaf), old(leaf))
   }
 
-  /** Rows of a table without those that have changed. `id`: the column with the id of the table's row. */
-  private def less(rows: LogicalPlan, id: Attribute, leaf: TableLeaf): LogicalPlan = {
+  /** Rows of a table without those that have changed. `ids`: the columns that recognize a row of the table. */
+  private def less(rows: LogicalPlan, ids: Seq[Attribute], leaf: TableLeaf): LogicalPlan = {
     val now = set(leaf).fresh
-    val changed = Project(Seq(JoinedChanges.rowId(now)), now)
-    Join(rows, changed, LeftAnti, Some(EqualTo(id, JoinedChanges.rowId(now))), SharedRows.hint(right = set(leaf).isSmall))
+    val changed = Project(
+      if (leaf.key.isEmpty) Seq(JoinedChanges.rowId(now)) else TrackedQuery.bound(leaf.key.map(_.newInstance()), JoinedChanges.columns(now)), now)
+    val same = ids.zip(changed.output).map { case (id, other) => if (leaf.key.isEmpty) EqualTo(id, other) else EqualNullSafe(id, other) }
+    Join(rows, changed, LeftAnti, Some(same.reduce[Expression](And(_, _))), SharedRows.hint(right = set(leaf).isSmall))
   }
 
   /** The rows of a table that have changed, as they were as of the begin. */

@@ -29,9 +29,7 @@ def _refreshed_by(name: NameParts, schedule: Schedule | None) -> str:
     if schedule is None or schedule.is_downstream:
         return ""
     table = ".".join(map(quote_if_needed, name))
-    return (
-        f"{table} is refreshed by a process that runs streamql refresh --loop, or by streamql refresh --due from cron"
-    )
+    return f"{table} is refreshed by a process that runs streamql scheduler, or by streamql refresh --due from cron"
 
 
 @dataclass(frozen=True)

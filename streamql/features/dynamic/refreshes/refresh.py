@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
+from streamql.bridge.errors import explained
 from streamql.catalog.events import UNCHANGED, refresh_event, stream_event
 from streamql.catalog.identity import user_of
 from streamql.catalog.states import StreamState
@@ -41,9 +42,8 @@ from streamql.features.dynamic.source.graph import upstream
 from streamql.features.dynamic.source.queries import SparkError, run_refresh
 from streamql.features.dynamic.source.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic
-from streamql.model import Interval, Offset, Parts, StreamMode, TableSource, is_ordered
+from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
 from streamql.reading import StreamReading
-from streamql.sources.tables.table import OpenTable
 from streamql.sources.views.positions import parts_of
 from streamql.sources.views.query import QuerySource
 from streamql.times import now_ms
@@ -112,7 +112,9 @@ def pinned_versions(
     backing = {t.backing.table_id for t in known}
     read = {t for table in tables for _, t in query_of(hidden_stream(spark, table)).tables if t.table_id not in backing}
     now = latest_versions(spark, sorted({t.path for t in read}))
-    return {(t.table_id, t.path): now[t.path].version for t in read if now[t.path].table_id == t.table_id}
+    ids = {t.path: now[t.path].table_id for t in read}
+    # A table that is recognized by a key is the same one after it was replaced.
+    return {(ids[t.path], t.path): now[t.path].version for t in read if t.key or ids[t.path] == t.table_id}
 
 
 # -- one table
@@ -255,11 +257,7 @@ def _is_put_back(opened: OpenRefresh, source: QuerySource, at: Mapping[str, int]
     """Returns whether a table was put back from a copy of its files, and so may lack the version at which the query was computed. If its
     commits have no in-commit timestamps, it counts as put back if its path has changed."""
     known = dict(source.tables)
-
-    def is_other(before: TableSource, now: OpenTable) -> bool:
-        return before.path != now.ref.path if before.seen is None else not now.has_history(before.seen)
-
-    return any(t.latest < at[part] or is_other(known[part], t) for part, t in opened.tables.items())
+    return any(t.latest < at[part] or not t.continues(known[part]) for part, t in opened.tables.items())
 
 
 def _check_reads(spark: SparkSession, table: DynamicTable, opened: OpenRefresh, known: set[str]) -> None:
@@ -342,6 +340,8 @@ def _write(
         reading = StreamReading(state, interval, opened.seen_at(through), rows, details=_details(choice, reason))
         run_refresh(spark, text, reading.frame, reading.description, reading.visible)
     except SparkError as e:
+        if (known := explained(e)) is not None:
+            raise known from e
         if choice.mode == INCREMENTAL and _is_of_rows(cause_of(e)):
             raise _NotComputed(sentence(e)) from e
         raise

@@ -22,7 +22,8 @@ from streamql.features.dynamic.source.backing import query_of
 from streamql.features.dynamic.source.graph import in_order, readers, upstream
 from streamql.features.dynamic.source.table import BACKING_PREFIX, DynamicTable, all_dynamic
 from streamql.model import Interval, StreamMode, TableSource
-from streamql.sources.tables.table import OpenTable, open_table
+from streamql.sources.tables.source_type import open_named
+from streamql.sources.tables.table import OpenTable
 from streamql.sources.views.positions import parts_of
 from streamql.times import now_ms
 
@@ -124,7 +125,7 @@ def _status(
         if is_there and latest.version <= at[part]:
             continue
         try:
-            first = _first_behind(open_table(spark, source, by_name=True), at[part])  # it may have been renamed
+            first = _first_behind(open_named(spark, source), at[part])  # it may have been renamed
         except StreamqlError as e:  # it was replaced, or no longer exists
             missing, first = e, DeltaTable(spark, table.backing.path).latest().time_ms
         since += [] if first is None else [first]

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
+from pyspark.sql import DataFrame, SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.consume import wait_until_free
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
+from streamql.engine.comparable import comparable, only_in
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.source.backing import hidden_stream, query_of
 from streamql.features.dynamic.source.refresh import REPLACED, open_refresh
 from streamql.features.dynamic.source.table import DynamicTable
-from streamql.names import quote
 from streamql.sources.views.positions import parts_of
 from streamql.sources.views.texts import reason_text
 
@@ -67,49 +65,10 @@ def _compared(spark: SparkSession, table: DynamicTable, state: StreamState, rows
     stored = comparable(rows, table.columns).persist()
     expected = comparable(opened.query.rows(versions), table.columns).persist()
     try:
-        return Verified(stored.count(), _only_in(expected, stored), _only_in(stored, expected), positions)
+        return Verified(stored.count(), only_in(expected, stored), only_in(stored, expected), positions)
     finally:
         stored.unpersist()
         expected.unpersist()
-
-
-def comparable(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Returns some columns of rows, with values that EXCEPT compares exactly. EXCEPT does not support maps and variants, and compares
-    strings by their collation, so these are converted."""
-    types = {f.name.lower(): f.dataType for f in rows.schema.fields}
-    return rows.select(*(_value(rows[quote(c)], types[c.lower()]).alias(f"c{i}") for i, c in enumerate(columns)))
-
-
-def _value(value: Column, of: DataType) -> Column:
-    if isinstance(of, MapType):
-        entries = F.transform(
-            F.map_entries(value), lambda e: F.struct(_value(e["key"], of.keyType), _value(e["value"], of.valueType))
-        )
-        return F.array_sort(entries)
-    if isinstance(of, ArrayType) and _is_odd(of):
-        return F.transform(value, lambda e: _value(e, of.elementType))
-    if isinstance(of, StructType) and _is_odd(of):
-        fields = [_value(value.getField(f.name), f.dataType).alias(f"f{i}") for i, f in enumerate(of.fields)]
-        return F.when(value.isNotNull(), F.struct(*fields))
-    if isinstance(of, VariantType):
-        return F.struct(F.schema_of_variant(value), F.to_json(value))
-    if isinstance(of, StringType):
-        return value.cast("binary")
-    return value
-
-
-def _is_odd(of: DataType) -> bool:
-    """Returns whether a type has a map, a variant or a string in it, which must be converted."""
-    if isinstance(of, ArrayType):
-        return _is_odd(of.elementType)
-    if isinstance(of, StructType):
-        return any(_is_odd(f.dataType) for f in of.fields)
-    return isinstance(of, MapType | VariantType | StringType)
-
-
-def _only_in(one: DataFrame, other: DataFrame) -> int:
-    """Returns how many rows `one` has and `other` does not have, counting duplicates."""
-    return one.exceptAll(other).count()
 
 
 def _not_verifiable(table: DynamicTable, why: str, hint: str = "") -> StreamqlError:

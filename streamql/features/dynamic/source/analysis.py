@@ -12,6 +12,7 @@ from streamql.delta.jvm import sentence
 from streamql.delta.queries import has_earlier_types
 from streamql.delta.table import DeltaTable
 from streamql.errors import StreamqlError
+from streamql.features.dynamic.source.keys import SourceKey
 from streamql.features.dynamic.source.queries import DynamicQuery, Misfit, SparkError, stored_query
 from streamql.features.dynamic.source.table import DynamicTable
 from streamql.shared import constants
@@ -22,13 +23,28 @@ HIDDEN_PREFIXES = tuple(constants("dynamicTables")[p] for p in ("keyPrefix", "st
 """The prefixes of columns that a dynamic table stores and does not show."""
 
 
-def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tuple[str, ...]]) -> DynamicQuery:
+_HINTS = {
+    "NO_KEY": "leave the column out, or cast it to STRING",
+    "KEY_COLUMN": "ALTER TABLE … ADD COLUMN, or RESTORE the table; or CREATE OR REPLACE {} AS …, which takes the present key",
+}
+"""The hints for some reasons for which a query is refused. {}: the dynamic table."""
+
+
+def analysed(
+    spark: SparkSession,
+    dynamic: DynamicTable,
+    moved: Mapping[str, tuple[str, ...]],
+    keys: Mapping[str, SourceKey],
+) -> DynamicQuery:
     """Returns a dynamic table's query, analysed over its tables by their present names. `moved`: the names of renamed tables, by the name
-    in the text. Raises STREAM_SOURCE_MISSING with Spark's error, and UNSUPPORTED_SOURCE."""
+    in the text. `keys`: of its tables, by table id. Raises STREAM_SOURCE_MISSING with Spark's error, and UNSUPPORTED_SOURCE."""
+    written = dynamic.query, dynamic.schema, dynamic.properties
+    stored = _stored(spark, dynamic)
     try:
-        query = stored_query(
-            spark, dynamic.name, dynamic.query, dynamic.schema, dynamic.properties, moved, _stored(spark, dynamic)
-        )
+        query = stored_query(spark, dynamic.name, *written, moved, stored, keys)
+        if dynamic.keys and query.keys and set(query.keys) != set(dynamic.keys):
+            # An earlier streamql made the table, and took no key of row_number() = 1.
+            query = stored_query(spark, dynamic.name, *written, moved, stored, keys, derives=False)
     except SparkError as e:
         raise StreamqlError(
             "STREAM_SOURCE_MISSING",
@@ -42,9 +58,9 @@ def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tup
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"the query of {dynamic.name} {reason_text(query.refused)}",
-            hint="leave the column out, or cast it to STRING"
-            if query.refused == "NO_KEY"
-            else "read Delta tables that track changes, at their current versions, and views on them",
+            hint=_HINTS.get(
+                query.refused, "read Delta tables that track changes, at their current versions, and views on them"
+            ).format(f"{dynamic.label} {dynamic.name}"),
             source=str(dynamic.name),
         )
     # The keys differ if a view that the query reads has another query now. They may have another order, if columns were moved.

@@ -21,6 +21,7 @@ from streamql.errors import StreamqlError
 from streamql.features.dynamic.language.statements import CreateDynamicTable
 from streamql.features.dynamic.source.analysis import analysed
 from streamql.features.dynamic.source.graph import in_order, upstream
+from streamql.features.dynamic.source.keys import keys_of
 from streamql.features.dynamic.source.queries import DynamicQuery, SparkError
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic, find_dynamic
 from streamql.misspelt import name_suggestion
@@ -115,10 +116,12 @@ def check_acyclic(spark: SparkSession, table: DynamicTable, ids: Iterable[str], 
     )
 
 
-def make_backing(spark: SparkSession, dynamic: DynamicTable, statement: CreateDynamicTable) -> TableSource:
-    """Creates the empty backing table. Raises what Spark and Delta raise."""
+def make_backing(
+    spark: SparkSession, dynamic: DynamicTable, source: QuerySource, statement: CreateDynamicTable
+) -> TableSource:
+    """Creates the empty backing table. `source`: the table's query. Raises what Spark and Delta raise."""
     own = dynamic_session(spark)
-    rows = analysed(own, dynamic, {}).rows({}).where("false")
+    rows = analysed(own, dynamic, {}, keys_of(source.tables)).rows({}).where("false")
     columns = [quote(c) for c in dynamic.stored_columns]
     writer = rows.select(*columns).writeTo(dynamic.backing.name.sql).using("delta")
     is_odd = any(_UNMAPPED_NOT.intersection(c) for c in dynamic.stored_columns)

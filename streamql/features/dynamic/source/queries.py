@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql.delta.jvm import JavaObject, analyzed, frame, java_frame, jvm, scala, session_of
 from streamql.delta.queries import TrackedQuery, described
 from streamql.delta.table import DeltaTable, Snapshot
+from streamql.features.dynamic.source.keys import SourceKey
 from streamql.model import TableSource
 from streamql.names import Name
 from streamql.shared import constants
@@ -175,11 +177,15 @@ def stored_query(
     properties: str,
     moved: Mapping[str, Sequence[str]],
     stored: str | None = None,
+    keys: Mapping[str, SourceKey] = MappingProxyType({}),
+    *,
+    derives: bool = True,
 ) -> DynamicQuery:
     """Analyses a stored query, and returns it with the present types of its columns. Raises `SparkError`.
 
     `moved`: the present names of tables that were renamed, by the name in the text in lower case. `stored`: the columns of the backing
-    table, as a schema in JSON; None: it does not exist yet.
+    table, as a schema in JSON; None: it does not exist yet. `keys`: of its tables, by table id. `derives`: whether `row_number() = 1`
+    gives a key.
     """
     view = jvm(spark)
     gateway = spark.sparkContext._gateway
@@ -194,20 +200,21 @@ def stored_query(
     names = view.java.util.HashMap()
     for old, new in moved.items():
         names.put(old, array(new))
+    known = json.dumps({table_id: key._asdict() for table_id, key in keys.items()})
     handle = scala(spark).refreshes.StoredQuery.stored(
-        session_of(spark), array(name.parts), text, schema, properties, names, stored
+        session_of(spark), array(name.parts), text, schema, properties, names, stored, known, derives
     )
     said = json.loads(handle.describe())
     tables = tuple(
         TableSource(Name.of(["spark_catalog", *t["name"]][-3:]), t["path"], t["id"]) for t in said.get("tables", ())
     )
-    keys, found = tuple(said.get("keys", ())), json.dumps(said.get("states", NO_STATES))
+    row_key, found = tuple(said.get("keys", ())), json.dumps(said.get("states", NO_STATES))
     columns, texts = json.dumps(said["columns"]), tuple(said["texts"])
     plan, clock = said.get("plan", ""), said["clock"] or ""
     misfit = Misfit(**said["misfit"]) if "misfit" in said else None
     refused, varies, widens = said.get("refused"), said["varies"], bool(said.get("widens"))
     return DynamicQuery(
-        spark, handle, refused, varies, tables, columns, keys, found, texts, plan, clock, widens, misfit
+        spark, handle, refused, varies, tables, columns, row_key, found, texts, plan, clock, widens, misfit
     )
 
 

@@ -28,13 +28,17 @@ from streamql.features.dynamic.source.costs import (
     Timings,
     choose,
 )
+from streamql.features.dynamic.source.keys import keys_of
 from streamql.features.dynamic.source.queries import DynamicQuery, SparkError, stored_rows
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic, dynamic_of_id
 from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode
 from streamql.names import Name
 from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry, SourceType
+from streamql.sources.registry import type_of
 from streamql.sources.tables.backlog import backlog, bytes_read
-from streamql.sources.tables.table import OpenTable, check_all_trackable, open_table
+from streamql.sources.tables.history import check_all_trackable
+from streamql.sources.tables.source_type import open_named
+from streamql.sources.tables.table import OpenTable, open_table
 from streamql.sources.views import reading
 from streamql.sources.views.positions import key_of, part_of, parts_of, versions_of
 from streamql.sources.views.query import OpenQuery, OpenTables, QuerySource
@@ -137,7 +141,7 @@ class OpenRefresh(OpenTables):
                 changed = self._changed_if_incremental(interval)
                 if self.dynamic.refresh_mode != AUTO:
                     chosen = Chosen(INCREMENTAL, "REFRESH_MODE is INCREMENTAL")
-                elif changed is None:
+                elif changed is None or self._reads_single_rows:
                     chosen = Chosen(INCREMENTAL, "filters, projections and UNION ALL compute only the changed rows")
                 else:
                     estimate = self._estimate(interval, changed)
@@ -185,14 +189,14 @@ class OpenRefresh(OpenTables):
         return self._difference(interval)
 
     def _changed_if_incremental(self, interval: Interval) -> dict[str, _Changed] | None:
-        """Returns the tables that have changes, by part. None: each row of the query is made of one row of one table, so the caller need
-        not know them. Raises `_NotIncremental`, and what reading the logs raises."""
+        """Returns the tables that have changes, by part. None: each row of the query is a row of one table, recognized by its id, so the
+        caller need not know them. Raises `_NotIncremental`, and what reading the logs raises."""
         if self.dynamic.refresh_mode == FULL:
             raise _NotIncremental("REFRESH_MODE is FULL")
         if interval.initial:
             raise _NotIncremental("the table is filled anew")
         self._check_histories(interval)
-        if self._reads_single_rows:
+        if self._reads_single_rows and all(table.needs_tracking for table in self.tables.values()):
             return None
         changed = self._changed(interval)
         if (what := self.query.unfollowed(self._ids(changed))) is not None:
@@ -211,7 +215,9 @@ class OpenRefresh(OpenTables):
             raise _NotIncremental(f"columns of {name} were replaced, or their types were changed")
         for part, table in self.tables.items():
             versions = versions_of(interval, part)
-            if not versions.is_empty and (rewrite := rewrite_by_hand(table.commits(versions))) is not None:
+            if versions.is_empty or not table.needs_tracking:
+                continue
+            if (rewrite := rewrite_by_hand(table.commits(versions))) is not None:
                 why = f"version {rewrite} of {table.ref.name} rewrote rows with dataChange = false, which gave them new ids"
                 raise _NotIncremental(why)
 
@@ -320,7 +326,7 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
         if other.backing.table_id not in read:
             former = [n for n in former if len(read) < len(source.tables) and look_up(spark, n).type == "missing"]
         moved |= {key_of(n): other.name.parts for n in former}
-    query = analysed(spark, dynamic, moved)
+    query = analysed(spark, dynamic, moved, keys_of((part, table.ref) for part, table in found.items()))
     by_id = {table.ref.table_id: part for part, table in found.items()}
     is_same = {t.table_id for t in query.tables} == set(by_id)
     tables = found if is_same else _parts(spark, query, by_id)
@@ -361,7 +367,7 @@ def _tables(spark: SparkSession, source: QuerySource) -> tuple[dict[str, OpenTab
     moved: dict[str, tuple[str, ...]] = {}
     for part, table in source.tables:
         try:
-            found[part] = open_table(spark, table, by_name=True)
+            found[part] = open_named(spark, table)
         except StreamqlError as e:
             if e.code not in ("STREAM_SOURCE_MISSING", "STREAM_SOURCE_REPLACED"):
                 raise
@@ -376,6 +382,13 @@ def _read(data: Mapping[str, Any]) -> QuerySource:
     return QuerySource.from_json(HIDDEN_TYPE, data)
 
 
+def _consumed(spark: SparkSession, source: QuerySource) -> None:
+    """Calls what the types of the tables want to be called."""
+    for _, table in source.tables:
+        if (call := type_of(table).consumed) is not None:
+            call(spark, table)
+
+
 REFRESH = SourceType(
     name=HIDDEN_TYPE,
     label="QUERY",
@@ -383,4 +396,5 @@ REFRESH = SourceType(
     open=open_refresh,
     find=lambda spark, name: None,  # noqa: ARG005 - no name stands for it
     statement_types=(),
+    consumed=_consumed,
 )

@@ -24,7 +24,8 @@ from streamql.names import Name
 from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.protocol import Backlog, Expiry, Point, SourceType
-from streamql.sources.tables.table import COMPARED, OpenTable, open_table
+from streamql.sources.tables.replaced import COMPARED
+from streamql.sources.tables.table import OpenTable, open_table
 
 TYPES = (DefinitionType.DYNAMIC_TABLE, DefinitionType.MATERIALIZED_VIEW)
 

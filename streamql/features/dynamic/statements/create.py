@@ -41,6 +41,7 @@ from streamql.features.dynamic.source.backing import (
     with_names,
 )
 from streamql.features.dynamic.source.costs import INCREMENTAL
+from streamql.features.dynamic.source.keys import keys_of, open_by_key
 from streamql.features.dynamic.source.queries import SparkError, query_properties, substituted
 from streamql.features.dynamic.source.table import BACKING_PREFIX, DynamicTable, dynamic_of_id, find_dynamic
 from streamql.features.dynamic.statements.ddl import GONE, check_incremental, drop, dropped, label_of, schedule_of
@@ -48,7 +49,7 @@ from streamql.model import Offset, Parts, Stream, StreamMode, TableSource
 from streamql.names import Name
 from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.protocol import HIDDEN_TYPE
-from streamql.sources.tables.table import check_all_trackable, open_table
+from streamql.sources.tables.history import check_all_trackable
 from streamql.sources.views.positions import part_of
 from streamql.sources.views.query import QuerySource
 from streamql.times import now_ms
@@ -76,7 +77,7 @@ def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str
     if old is not None:
         ids = (t.table_id for _, t in query_of(state).tables)
         check_acyclic(spark, old, ids, **place_of(statement.name_span))
-    made = replace(made, backing=make_backing(spark, made, statement))
+    made = replace(made, backing=make_backing(spark, made, query_of(state), statement))
     if old is None:
         _create(spark, made, state, statement, text)
     else:
@@ -225,7 +226,7 @@ def _planned(
         schedule_of(spark, statement.schedule, now),
         statement.refresh_mode or "AUTO",
     )
-    analysed_query = analysed(spark, planned, {})
+    analysed_query = analysed(spark, planned, {}, {})
     if not analysed_query.tables:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
@@ -233,12 +234,14 @@ def _planned(
             hint="CREATE VIEW, or CREATE TABLE … AS",
             **where,
         )
-    if planned.refresh_mode == INCREMENTAL:
-        check_incremental(analysed_query, **where)
     _check_columns(statement, names)
-    tables = {part_of(t): open_table(spark, t) for t in analysed_query.tables}
+    tables = {part_of(t): open_by_key(spark, t) for t in analysed_query.tables}
     check_all_trackable(tables.values(), {})
     parts = tuple((part, t.ref) for part, t in tables.items())
+    if keys := keys_of(parts):
+        analysed_query = analysed(spark, planned, {}, keys)
+    if planned.refresh_mode == INCREMENTAL:
+        check_incremental(analysed_query, **where)
     source = known_by(QuerySource(HIDDEN_TYPE, name, uid, parts, tried_ms=0), analysed_query)
     at = Parts.of({part: t.latest for part, t in tables.items()})
     stream = Stream(planned.stream_id, hidden_name(name), source, StreamMode.STANDARD, False, None, now, user, text)

@@ -6,11 +6,10 @@ import json
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from streamql.delta.rows import Value, small_frame
 from streamql.engine.ddl import place_of
-from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
+from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, listed_schema, narrowed, time_text
 from streamql.features.dynamic.language.statements import (
     DescribeDynamicTable,
     ExplainRefresh,
@@ -65,11 +64,7 @@ def show_dynamic_tables(spark: SparkSession, statement: ShowDynamicTables) -> Da
     last = newest_refreshes(spark, tables)
     rows = [_row(s, last.get(s.table.definition.uuid)) for s in statuses(spark, tables)]
     frame = small_frame(spark, TABLES_COLUMNS, rows)
-    if statement.like is not None:
-        frame = frame.where(F.col("name").rlike(like_pattern(statement.like)))
-    if statement.where is not None:
-        frame = frame.where(F.expr(statement.where))
-    return frame if statement.limit is None else frame.limit(statement.limit)
+    return narrowed(frame, statement.like, statement.where, statement.limit)
 
 
 def _row(status: DynamicStatus, last: Refresh | None) -> list[Value]:
@@ -165,9 +160,7 @@ def show_refresh_history(spark: SparkSession, statement: ShowRefreshHistory) -> 
         for r in refreshes(spark, tables)
     ]
     frame = small_frame(spark, HISTORY_COLUMNS, rows)
-    if statement.where is not None:
-        frame = frame.where(F.expr(statement.where))
-    return frame if statement.limit is None else frame.limit(statement.limit)
+    return narrowed(frame, None, statement.where, statement.limit)
 
 
 def _counts(rows: Mapping[str, int] | None) -> list[int | None]:

@@ -1,12 +1,7 @@
-"""The primary key that a table declares, and the hash of it by which rows are sharded.
-
-The table property `tablestore.primary_key` names the columns, separated by commas. A name with a comma or a backquote in it is put in
-backquotes. Spark parses PRIMARY KEY in CREATE TABLE, but Delta takes no such constraint.
-"""
+"""The primary key of a table as records have it: columns of types that can be hashed, and the hash of it by which rows are sharded."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +11,8 @@ from streamql.features.tablestore.formats.hashing import xxhash64
 from streamql.features.tablestore.formats.values import Value, text_of
 from streamql.misspelt import suggestion
 from streamql.names import quote, quote_if_needed
+from streamql.sources.tables.primary_key import PRIMARY_KEY, parse_names, wrong_key
 
-PRIMARY_KEY = "tablestore.primary_key"
-
-_NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`,]+?))\s*(?:,|\Z)")
 _INTEGERS = frozenset({"byte", "short", "integer", "long"})
 
 HASHED_TYPES: Mapping[str, str] = {
@@ -92,7 +85,7 @@ def declared(configuration: Mapping[str, str], fields: Sequence[Mapping[str, Any
         raise StreamqlError(
             "PRIMARY_KEY_NOT_DECLARED",
             f"{table} declares no primary key, which names the rows of records",
-            hint=f"ALTER TABLE {table} SET TBLPROPERTIES ('{PRIMARY_KEY}' = '{key}'), with the columns of the key",
+            hint=f"ALTER TABLE {table} ADD PRIMARY KEY ({key}) RELY, with the columns of the key",
         )
     by_name = {str(field["name"]).lower(): field for field in fields}
     columns = []
@@ -103,31 +96,15 @@ def declared(configuration: Mapping[str, str], fields: Sequence[Mapping[str, Any
                 f"ALTER TABLE {table} SET TBLPROPERTIES ('{PRIMARY_KEY}' = '…'), with its new name if it was renamed"
             )
             hint = suggestion(name, (str(f["name"]) for f in fields))
-            raise _wrong(table, f"has no column {name}", hint or renamed)
+            raise wrong_key(table, f"has no column {name}", hint or renamed)
         columns.append(KeyColumn(str(field["name"]), _key_type(field, table)))
     return PrimaryKey(tuple(columns))
-
-
-def parse_names(text: str, table: str) -> tuple[str, ...]:
-    """Returns the column names of the property. Raises INVALID_PROPERTY if it cannot be read, or names a column twice."""
-    names, at = list[str](), 0
-    while at < len(text) or text[at - 1 : at] == ",":
-        found = _NAME.match(text, at)
-        if found is None:
-            raise _wrong(table, f"cannot be read: {text}", "write 'id', or '`order id`, line' for several columns")
-        names.append(found.group(1).replace("``", "`") if found.group(1) is not None else found.group(2))
-        at = found.end()
-        if at == len(text) and not found.group().endswith(","):
-            break
-    if len({name.lower() for name in names}) < len(names):
-        raise _wrong(table, f"names a column twice: {text}", "name each column once")
-    return tuple(names)
 
 
 def _key_type(field: Mapping[str, Any], table: str) -> str:
     data_type = field["type"]
     if (field.get("metadata") or {}).get("__COLLATIONS"):
-        raise _wrong(
+        raise wrong_key(
             table,
             f"names {field['name']}, whose collation makes different texts equal",
             "name columns without a collation",
@@ -135,12 +112,8 @@ def _key_type(field: Mapping[str, Any], table: str) -> str:
     if not isinstance(data_type, str) or not (data_type in HASHED_TYPES or data_type.startswith("decimal(")):
         shown = data_type if isinstance(data_type, str) else str(data_type.get("type"))
         types = "integers, DECIMAL, STRING, BINARY, BOOLEAN, DATE, TIMESTAMP"
-        raise _wrong(table, f"names {field['name']} of type {shown}", f"columns of a key are {types}")
+        raise wrong_key(table, f"names {field['name']} of type {shown}", f"columns of a key are {types}")
     return data_type
-
-
-def _wrong(table: str, what: str, hint: str) -> StreamqlError:
-    return StreamqlError("INVALID_PROPERTY", f"the property {PRIMARY_KEY} of {table} {what}", hint=hint)
 
 
 def bucket_sql(columns: Sequence[str], hashed_types: Sequence[str], count: int) -> str:

@@ -56,6 +56,14 @@ def changed_records(state: StreamState, source: OpenSource, interval: Interval) 
         )
     versions = interval.versions
     stream = stream_at(source.spark, source.ref.name, source.table, source.snapshot)
+    # A table whose rows are recognized by a key may have been replaced.
+    if not source.needs_tracking and source.id_at(versions.after) != source.snapshot.table_id:
+        raise StreamqlError(
+            "STREAM_SOURCE_REPLACED",
+            f"{source.ref.name} was replaced after version {versions.after}, and the records of stream {state.name} are of one table",
+            hint=f"SELECT … FROM {state.name} shows what differs; ALTER STREAM {state.name} SET OFFSET VERSION n goes on behind that",
+            source=str(source.ref.name),
+        )
     return tuples_between(stream, versions.after, versions.through).withColumn(_CHANGE_TYPE, F.lit("INSERT"))
 
 

@@ -32,7 +32,7 @@ from streamql.features.tablestore.jobs.shards import (
 from streamql.features.tablestore.jobs.windows import History
 from streamql.features.tablestore.records.rows import columns_ddl, no_records, records_of_commits, tuples
 from streamql.names import Name
-from streamql.sources.tables.table import TRACKING_LINE
+from streamql.sources.tables.history import TRACKING_LINE
 
 ATTEMPTS_MAX = 20
 """How often the property of shards is written again after other processes changed the table's metadata."""

@@ -37,7 +37,7 @@ _TAG = f"TAG of {{}} was left out: {NO_TAGS}"
 _STARS = {"ilike": "ILIKE", "rename": "RENAME", "replace": "REPLACE"}
 _SYSTEM_TABLES = {
     "streams": "SELECT * FROM streamql.streams",
-    "tasks": "streamql run FILE.sql --every 5min runs statements on a schedule",
+    "tasks": "SHOW TASKS",
     "tables": "SHOW TABLES",
     "views": "SHOW VIEWS",
 }

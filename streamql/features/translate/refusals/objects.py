@@ -28,8 +28,8 @@ _CODE = (
     "use a job of your own, or Spark's CREATE FUNCTION",
 )
 _TASKS = (
-    "streamql has no tasks",
-    "streamql run FILE.sql --every 5min --when-has-data STREAM runs statements on a schedule",
+    "streamql has no such function or object of tasks",
+    "SHOW TASKS, SHOW TASK HISTORY, and ALTER TASK … RESUME for each task",
 )
 _SCRIPTING = (
     "Spark does not run the source system's scripting language",

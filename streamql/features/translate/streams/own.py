@@ -23,7 +23,7 @@ from streamql.features.translate.text.names import lowered, sql_name
 from streamql.features.translate.text.properties import idle_notes, tracking
 from streamql.features.translate.text.relations import names_read
 
-_REFRESH = "no service refreshes the table: run streamql refresh --due from cron, or streamql refresh --loop"
+_REFRESH = "no service refreshes the table: run streamql scheduler, or streamql refresh --due from cron"
 _MAINTAINED = "a materialized view is as current as its last refresh: run streamql refresh from cron"
 _INITIAL_ROWS = "SHOW_INITIAL_ROWS shows the table as it is when the stream is first consumed, not as it was when the stream was made"
 _UNKNOWN_VIEW = "the script does not say which tables the view {0} reads: type ALTER TABLE … SET CHANGE_TRACKING = TRUE for each of them"

@@ -6,27 +6,22 @@ INSERT INTO events SELECT NOW(), 1, 'click', PARSE_JSON('{"page": "home"}'), ['a
 INSERT INTO events_by_kind SELECT kind, COUNT(*) FROM events_st WHERE change$action = 'INSERT' GROUP BY kind;
 -- @rows 1
 SELECT * FROM events_by_kind;
--- @refused tasks
 CREATE OR REPLACE TASK count_events
     WAREHOUSE = 'etl_small' -- the warehouse
     SCHEDULE = 1 MINUTE
     WHEN STREAM_STATUS('default.events_st') = TRUE
 AS
 INSERT INTO events_by_kind SELECT kind, COUNT(*) FROM events_st GROUP BY kind;
--- @refused tasks
 CREATE TASK nightly WAREHOUSE = 'etl_small' SCHEDULE = USING CRON '0 0 0 * * *' 'Asia/Tokyo' AS
 BEGIN
     BEGIN;
     INSERT INTO events_by_kind SELECT kind, 1 FROM events_st;
     COMMIT;
 END;
--- @refused tasks
 ALTER TASK count_events RESUME;
--- @refused tasks
 SHOW TASKS LIKE 'count_%';
 -- @refused tasks
 SELECT * FROM SYSTEM$TASK_HISTORY('count_events') LIMIT 5;
--- @refused tasks
 DROP TASK count_events;
 -- @refused stages
 COPY INTO events FROM @landing FILE_FORMAT = (TYPE = PARQUET);

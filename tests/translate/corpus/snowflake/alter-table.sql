@@ -22,7 +22,7 @@ ALTER TABLE rooms DROP COLUMN seats;
 ALTER TABLE rooms SET TAG building = 'north', wing = 'east';
 -- @refused DROP ALL ROW
 ALTER TABLE rooms DROP ALL ROW ACCESS POLICIES;
--- @refused primary
+ALTER TABLE rooms ADD PRIMARY KEY (id) RELY;
 ALTER TABLE rooms DROP PRIMARY KEY;
 ALTER TABLE IF EXISTS rooms SET CHANGE_TRACKING = FALSE;
 ALTER TABLE rooms RENAME TO halls;

@@ -23,7 +23,6 @@ INSERT INTO visits (id, city)
 -- @rows 2
 SELECT * FROM visits;
 
--- @refused tasks
 CREATE OR REPLACE TASK landing_to_people
   WAREHOUSE = etl_wh
   SCHEDULE = '5 minute'
@@ -32,23 +31,16 @@ WHEN
 AS
 INSERT INTO people SELECT doc:id::INT, doc:name.first::STRING, doc:name.last::STRING
 FROM landing_people WHERE METADATA$ACTION = 'INSERT';
--- @refused tasks
 CREATE TASK nightly SCHEDULE = 'USING CRON 0 9-17 * * SUN America/Los_Angeles' AS
 BEGIN
   DELETE FROM visits WHERE city IS NULL;
   INSERT INTO visits (id) SELECT id FROM people;
 END;
--- @refused tasks
 CREATE TASK child AFTER nightly AS SELECT 1;
--- @refused tasks
 ALTER TASK landing_to_people RESUME;
--- @refused tasks
 EXECUTE TASK landing_to_people;
--- @refused tasks
 SHOW TASKS;
--- @refused tasks
 DESCRIBE TASK nightly;
--- @refused tasks
 DROP TASK nightly;
 -- @refused tasks
 SELECT SYSTEM$TASK_DEPENDENTS_ENABLE('nightly');

@@ -85,7 +85,7 @@ BEGIN
   DELETE FROM parcels;
   RETURN 1;
 END;
--- @refused tasks
+-- @refused scripting
 CREATE TASK tidying SCHEDULE = '5 MINUTES' AS IF (1 = 1) THEN DELETE FROM parcels; ELSE DELETE FROM parcels_far; END IF;
 -- @rows 2
 SELECT id FROM parcels;

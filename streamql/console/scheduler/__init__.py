@@ -1,0 +1,1 @@
+"""The scheduler: looks what is due, and runs it. Features say what that is."""

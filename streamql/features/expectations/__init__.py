@@ -1,0 +1,1 @@
+"""Expectations: conditions on the rows of streams, and quarantine tables for rows that violate them."""

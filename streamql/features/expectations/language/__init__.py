@@ -1,0 +1,1 @@
+"""EXPECTATION … CHECK (…) in CREATE STREAM and ALTER STREAM. No pyspark."""

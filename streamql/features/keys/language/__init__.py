@@ -1,0 +1,1 @@
+"""PRIMARY KEY … RELY in CREATE TABLE and ALTER TABLE. No pyspark."""

@@ -1,0 +1,1 @@
+"""Tables whose rows are recognized by their key, as sources of streams."""

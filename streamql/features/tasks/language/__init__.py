@@ -1,0 +1,1 @@
+"""Statements about tasks, in Snowflake's and Databend's spellings."""

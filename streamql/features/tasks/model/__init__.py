@@ -1,0 +1,1 @@
+"""Tasks, their schedules, their graphs and the runs of these, as data. Pure."""

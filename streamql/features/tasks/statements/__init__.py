@@ -1,0 +1,1 @@
+"""How statements about tasks are run."""
