@@ -13,15 +13,16 @@ import streamql
 from examples.flights import data, proofs
 from examples.flights.scripts import rows_of, run, script
 from examples.flights.terminal import Terminal, check
+from examples.pipeline import chapter
 
 CONSUMERS = ("replica", "daily_delays", "audit")
-BATCHES = ((2, 3), (4, 6), (7, 9), (10, 12))
+BATCHES = ((2, 3), (4, 7), (8, 12))
 """After January: the first and the last month of what is loaded between two consumptions."""
 REPORT_MONTH = 9
 LEDGER_COLUMNS = ("stream", "target", "after", "through", "rows", "target_version", "seconds")
 STREAM_COLUMNS = ("name", "table_name", "mode", "offset_version", "lag_versions", "has_data", "stale")
 REFRESH_COLUMNS = ("outcome", "reason", "rows_inserted", "rows_updated", "rows_deleted")
-QUARTER_COLUMNS = (
+REST_COLUMNS = (
     "",
     "versions",
     "touched",
@@ -34,7 +35,7 @@ QUARTER_COLUMNS = (
     "proved",
     "s",
 )
-QUARTER_WIDTHS = (-8, 9, 8, 8, 8, 8, 8, 8, 8, 7, 6)
+REST_WIDTHS = (-8, 9, 8, 8, 8, 8, 8, 8, 8, 7, 6)
 
 
 class Story:
@@ -61,6 +62,7 @@ class Story:
         if batches[1:]:
             self._rest(batches[1:])
         self._dynamic_table()
+        self._pipeline()
         self._last_proof()
         self._look_back()
 
@@ -122,18 +124,18 @@ class Story:
         self._consume()
         self._prove()
 
-    def _rest(self, quarters: Sequence[Sequence[int]]) -> None:
+    def _rest(self, batches: Sequence[Sequence[int]]) -> None:
         self._terminal.section(
             "The rest of the year" if self._months == 12 else "The months that follow",
-            "The same, a line a quarter, in September with the carriers' report and OPTIMIZE. Touched: rows that the statements on "
-            "flights wrote, changed or removed; INSERT, UPDATE, DELETE: what the stream shows of that; replica, summary, audit: rows "
+            "The same, a line for several months, in September with the carriers' report and OPTIMIZE. Touched: rows that the statements "
+            "on flights wrote, changed or removed; INSERT, UPDATE, DELETE: what the stream shows of that; replica, summary, audit: rows "
             "that the consumers wrote.",
         )
-        self._terminal.cells(QUARTER_COLUMNS, QUARTER_WIDTHS, "bold")
-        for months in quarters:
-            self._quarter(months)
+        self._terminal.cells(REST_COLUMNS, REST_WIDTHS, "bold")
+        for months in batches:
+            self._several_months(months)
 
-    def _quarter(self, months: Sequence[int]) -> None:
+    def _several_months(self, months: Sequence[int]) -> None:
         """One line of the year."""
         started_s = self._terminal.elapsed_s
         name = "-".join(dict.fromkeys(calendar.month_abbr[month] for month in (months[0], months[-1])))
@@ -158,7 +160,7 @@ class Story:
         proved = " ".join(self._terminal.mark(claim.holds) for claim in claims)
         touched = proofs.rows_touched(history, after, through)
         seconds = f"{self._terminal.elapsed_s - started_s:.1f}"
-        self._terminal.cells((name, f"{after + 1}-{through}", touched, *counts, *fed, proved, seconds), QUARTER_WIDTHS)
+        self._terminal.cells((name, f"{after + 1}-{through}", touched, *counts, *fed, proved, seconds), REST_WIDTHS)
         check(claims)
 
     def _dynamic_table(self) -> None:
@@ -185,6 +187,14 @@ class Story:
         self._terminal.prove([claim])
         for name in CONSUMERS:
             self._quietly("the streams on flights", name)
+
+    def _pipeline(self) -> None:
+        self._terminal.section(
+            "A pipeline that runs by itself",
+            "Reports come as text, some of them wrong. A checked stream, a history, a dynamic table and two tasks are all there is: the "
+            "scheduler runs them.",
+        )
+        chapter.tell(self._spark, self._terminal, self._landing.parents[1], self._table)
 
     def _last_proof(self) -> None:
         self._terminal.section(
@@ -215,9 +225,9 @@ class Story:
                 step.note = _affected(last[0])
                 self._touched += 0 if name in CONSUMERS else last[0].num_affected_rows
 
-    def _quietly(self, quarter: str, name: str) -> list[Row]:
+    def _quietly(self, where: str, name: str) -> list[Row]:
         """Runs a script without a line of its own; the rows of its last statement."""
-        with self._terminal.spinner(f"{quarter}: {script(name).path.name}"):
+        with self._terminal.spinner(f"{where}: {script(name).path.name}"):
             return rows_of(self._spark, name)
 
     def _load(self, month: int) -> None:

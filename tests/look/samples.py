@@ -15,6 +15,10 @@ from streamql.engine.stream_facts import Consumer, StreamFacts, StreamStatus
 from streamql.features.dynamic.refreshes.facts import DynamicFacts
 from streamql.features.dynamic.refreshes.status import Refresh
 from streamql.features.dynamic.source.table import Schedule
+from streamql.features.tasks.model.schedule import Schedule as Minutes
+from streamql.features.tasks.model.task import Task
+from streamql.names import Name
+from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.protocol import NO_BACKLOG, Backlog
 
 NOW = 1_790_000_000_000
@@ -123,6 +127,23 @@ DYNAMIC = (
 """One of each state."""
 
 
+def task(name: str, body: str, **more: object) -> Task:
+    """A started task in the schema sales."""
+    definition = Definition(
+        name, DefinitionType.TASK, Name("spark_catalog", "sales", name), {}, None, NOW - DAY, "ann", ""
+    )
+    facts: dict[str, object] = {"place": ("spark_catalog", "sales"), "is_suspended": False, "since_ms": NOW - DAY}
+    return Task(definition, body, **(facts | more))  # type: ignore[arg-type]  # each has the type of its field
+
+
+ROOT_TASK = task("load", "MERGE INTO daily USING (SELECT * FROM orders_st) AS s ON …", schedule=Minutes(300_000))
+TASKS = (
+    (ROOT_TASK, ROOT_TASK),
+    (task("publish", "REFRESH DYNAMIC TABLE dwh.daily", after=(ROOT_TASK.name,)), ROOT_TASK),
+)
+"""A graph of two: one reads a stream, and one refreshes a dynamic table."""
+
+
 def buckets(seed: int, *, known: bool = True, every: float = 0.8) -> tuple[Bucket, ...]:
     """Consumptions over the window."""
     r = random.Random(seed)
@@ -165,10 +186,9 @@ def report(count: int) -> Report:
     }
     if count > len(SAMPLES):
         flows |= {s.uuid: (Flow(f"dwh.target_{n // 3:02}", 1 + n, None, NOW),) for n, s in enumerate(more)}
-    tables = DYNAMIC if count > len(SAMPLES) else ()
-    return Report(
-        Overview(NOW, tuple(sorted(streams, key=lambda s: s.name)), tables), Window(NOW - 7 * DAY, NOW), history, flows
-    )
+    tables, tasks = (DYNAMIC, TASKS) if count > len(SAMPLES) else ((), ())
+    seen = Overview(NOW, tuple(sorted(streams, key=lambda s: s.name)), tables, tasks)
+    return Report(seen, Window(NOW - 7 * DAY, NOW), history, flows)
 
 
 if __name__ == "__main__":

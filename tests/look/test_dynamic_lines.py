@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import io
-from itertools import pairwise
 
 import pytest
 from rich.console import Console
 
-from streamql.cli.html.dag import BEND, dag, levels, rows_of
 from streamql.cli.html.model import Report, Window
 from streamql.cli.html.page import render
 from streamql.cli.status.overview import Overview
 from streamql.cli.status.screen import screen
 from streamql.features.dynamic import lines as dynamic_lines
-from tests.look.samples import DAY, DYNAMIC, HOSTILE, NOW, SAMPLES, dynamic, refreshed
+from tests.look.samples import DAY, DYNAMIC, NOW, SAMPLES, dynamic, refreshed
 from tests.look.test_page import read
 
 ALL = Overview(NOW, (), DYNAMIC)
@@ -100,47 +98,6 @@ def test_the_screen(width: int, height: int) -> None:
         assert any("dwh." in line for line in lines)
         assert any("dynamic table" in line for line in lines)
     assert any("reads" in line for line in shown(ALL, 130, 30))
-
-
-def test_levels() -> None:
-    found = levels(DYNAMIC)
-    assert {found[s] for s in ("sales.orders", "sales.customers", "sales.refunds", HOSTILE)} == {0}
-    names = ("clean_orders", "daily", "failing", "off", "off_reader", "never")
-    assert [found[f"dwh.{n}"] for n in names] == [1, 2, 3, 3, 4, 2]
-    rows = rows_of(DYNAMIC, found)
-    assert len({(found[n], rows[n]) for n in found}) == len(found)
-
-
-def test_no_edge_passes_behind_a_box() -> None:
-    """Else it looks like one edge to that table and another one from it."""
-    tables = [
-        dynamic("a", sources=("t", "u")),
-        dynamic("b", reads=("a",), sources=("t",)),
-        dynamic("c", reads=("a",)),
-        dynamic("d", reads=("b", "a"), sources=("t", "u")),
-        dynamic("e", reads=("d", "c")),
-    ]
-    columns = levels(tables)
-    rows = rows_of(tables, columns)
-    assert {node[:2] for node in rows if not isinstance(node, str)} == {
-        ("t", "b"), ("a", "d"), ("t", "d"), ("u", "d"), ("c", "e")
-    }  # fmt: skip
-    for column in range(max(columns.values()) + 1):
-        spans = sorted(
-            (row, row + 1) if isinstance(node, str) else (row + (1 - BEND) / 2, row + (1 + BEND) / 2)
-            for node, row in rows.items()
-            if (columns[node] if isinstance(node, str) else node[2]) == column
-        )
-        assert all(below <= above + 1e-9 for (_, below), (above, _) in pairwise(spans)), column
-
-
-def test_the_picture() -> None:
-    picture = read(dag(DYNAMIC, NOW))
-    assert picture.seen["rect"] == len(levels(DYNAMIC))
-    assert picture.seen["path"] == sum(len(t.reads) + len(t.sources) for t in DYNAMIC)
-    assert "script" not in picture.seen
-    assert "lag 25 min (late) of 10 minutes" in picture.text
-    assert 'class="box bad late"' in dag(DYNAMIC, NOW)
 
 
 def test_the_page() -> None:

@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.cli.main import main
-from streamql.console.jobs.script_streams import databases_used, names_read
+from streamql.console.jobs.script_tables import databases_used, names_read, names_written
 from streamql.console.sql.embedded import EmbeddedSession
 from tests.consume.support import ROOT, assert_ledger_tiles, data_of, fresh_schema, run, tracked_table
 from tests.histories.recording import conf
@@ -113,6 +113,16 @@ def test_streams_of_a_script() -> None:
         assert name in names, name
     assert not {("commented",), ("said",), ("target",), ("s",), ("a",), ("b",), ("c",)} & set(names)
     assert databases_used(texts) == ["sales", "two"]
+
+
+def test_names_that_are_written() -> None:
+    texts = (
+        "BEGIN INSERT INTO TABLE a SELECT * FROM s; INSERT OVERWRITE b TABLE s; DELETE FROM db.c; UPDATE `d e` SET x = 1; END",
+        "AUTO CDC WITH SCHEMA EVOLUTION INTO f FROM STREAM s KEYS (id)",
+        "REFRESH MATERIALIZED VIEW g; CREATE OR REPLACE TABLE h AS SELECT 'INTO i' FROM s -- INTO k",
+    )
+    expected = [("a",), ("b",), ("db", "c"), ("d e",), ("f",), ("g",), ("h",)]
+    assert [n for n in names_written(texts) if n != ("table",)] == expected
 
 
 def test_when_its_streams_have_data(

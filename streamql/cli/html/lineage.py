@@ -1,115 +1,120 @@
-"""Where changes come from and where they go: sources, streams and targets in three columns, joined by curves."""
+"""Where rows come from and where they go: tables, streams, dynamic tables and tasks in one picture."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
-from streamql.cli.html.markup import Content, Markup, element, joined, title
+from streamql.cli.html.graph import Box, Edge, picture
+from streamql.cli.html.markup import Markup
 from streamql.cli.html.model import Report
-from streamql.cli.status.lines import STREAMS
+from streamql.cli.status import lines
+from streamql.console.jobs.script_tables import Parts, names_read, names_written
 from streamql.console.render import quantities
+from streamql.engine.ledger import Flow
 from streamql.engine.stream_facts import StreamFacts
 from streamql.errors import counted
+from streamql.features.dynamic import lines as dynamic_lines
+from streamql.features.dynamic.refreshes.facts import DynamicFacts
+from streamql.features.tasks import lines as task_lines
+from streamql.features.tasks.model.task import Task
 
-ROW, BOX_WIDTH, BOX_HEIGHT, GAP = 34, 240, 26, 110
-COLUMNS = tuple((BOX_WIDTH + GAP) * n for n in range(3))
-WIDTH = COLUMNS[2] + BOX_WIDTH
-HEAD = 28
-LETTERS_MAX = 32
-
-
-@dataclass(frozen=True)
-class Edge:
-    """From row to row of two neighbouring columns; `weight` from 0 on: how often."""
-
-    start: float
-    end: float
-    weight: int
-    css: str
-    said: str
+TASK = "task "
+"""The keys of tasks begin with it: a task may have the name of a table."""
 
 
 def lineage(report: Report) -> Markup:
-    """Returns the whole picture; as high as its longest column."""
-    streams = sorted(report.overview.streams, key=lambda s: (s.source, s.name))
-    rows = {s.uuid: float(n) for n, s in enumerate(streams)}
-    sources = _spread(_centres([(s.source, rows[s.uuid]) for s in streams]))
-    into = [(flow.target, rows[s.uuid]) for s in streams for flow in report.flows.get(s.uuid, ())]
-    targets = _spread(_centres(into))
-    edges = [_in_edge(s, sources[s.source], rows[s.uuid]) for s in streams]
-    for s in streams:
-        for flow in report.flows.get(s.uuid, ()):
-            written = "" if flow.rows_written is None else f", {counted(flow.rows_written, 'row')} written"
-            last = quantities.plain_clock(flow.last_ms)
-            said = f"{s.name} → {flow.target}\n{counted(flow.consumptions, 'consumption')}{written}\nlast {last}"
-            edges.append(Edge(rows[s.uuid], targets[flow.target], flow.consumptions, "", said))
-    boxes = [_box(0, row, name, "", name) for name, row in sources.items()]
-    boxes += [_box(1, rows[s.uuid], s.name, STREAMS.states[s.state], f"{s.name}: {s.state}, {s.mode}") for s in streams]
-    boxes += [_box(2, row, name, "", _target_said(name, sources)) for name, row in targets.items()]
-    height = HEAD + ROW * (1 + max([0.0, *rows.values(), *sources.values(), *targets.values()]))
-    heads = [
-        element("text", name, x=at, y=14, class_="head")
-        for name, at in zip(("source", "stream", "target"), COLUMNS, strict=True)
+    """Returns the whole picture. The report has at least one stream, dynamic table or task."""
+    seen = report.overview
+    boxes = {s.name: _stream_box(s, seen.at_ms) for s in seen.streams}
+    boxes |= {t.name: _dynamic_box(t, seen.at_ms) for t in seen.dynamic}
+    by_name = {t.name: t for t in seen.dynamic}
+    edges = [_source_edge(s) for s in seen.streams]
+    edges += [
+        Edge(other, t.name, f"{other} → {t.name}", _dynamic_css(by_name, other, t))
+        for t in seen.dynamic
+        for other in (*t.reads, *t.sources)
     ]
-    columns = [0] * len(streams) + [1] * (len(edges) - len(streams))
-    curves = [_curve(column, edge) for column, edge in zip(columns, edges, strict=True)]
-    content: Sequence[Content] = [*heads, *curves, *boxes]
-    return element(
-        "svg", *content, viewBox=f"0 0 {WIDTH} {height:.0f}", role="img", aria_label="lineage", class_="lineage"
-    )
+    flows = [(s, flow) for s in seen.streams for flow in report.flows.get(s.uuid, ())]
+    names = [*boxes, *(e.start for e in edges), *(flow.target for _, flow in flows)]
+    of_tasks, by_task = _task_edges([task for task, _ in seen.tasks], flows, names)
+    edges += [e for e in (_flow_edge(s.name, s, flow) for s, flow in flows) if (e.start, e.end) not in by_task]
+    edges += of_tasks
+    tables = {key: Box(key, "table", key) for e in edges for key in (e.start, e.end) if not key.startswith(TASK)}
+    tasks = {f"{TASK}{task.name}": _task_box(task, root, seen.at_ms) for task, root in seen.tasks}
+    return picture(tables | boxes | tasks, edges, "lineage")
 
 
-def _target_said(name: str, sources: Mapping[str, float]) -> str:
-    return f"{name}\nalso a source of streams" if name in sources else name
+def _task_edges(
+    tasks: Sequence[Task], flows: Sequence[tuple[StreamFacts, Flow]], names: Sequence[str]
+) -> tuple[list[Edge], set[tuple[str, str]]]:
+    """Returns the edges from and to tasks; and the streams, each with a target, between which a task is drawn."""
+    known = {name.replace("`", "").lower(): name for name in names}
+    keys = {str(task.name): f"{TASK}{task.name}" for task in tasks}
+    edges: list[Edge] = []
+    between: set[tuple[str, str]] = set()
+    for task in tasks:
+        key = keys[str(task.name)]
+        written = list(_found(names_written([task.body]), task, known))
+        read = [n for n in _found(names_read([task.body]), task, known) if n not in written]
+        edges += [Edge(name, key, f"{name} → {task.name}") for name in read]
+        for name in written:
+            into = [(s, flow) for s, flow in flows if s.name in read and flow.target == name]
+            between |= {(s.name, name) for s, _ in into}
+            edges += [_flow_edge(key, s, flow) for s, flow in into] or [Edge(key, name, f"{task.name} → {name}")]
+        before = task.after if task.finalizes is None else (task.finalizes,)
+        edges += [Edge(keys[str(b)], key, f"{task.name} runs after {b}", "order") for b in before if str(b) in keys]
+    return edges, between
 
 
-def _in_edge(stream: StreamFacts, start: float, end: float) -> Edge:
-    css = "broken" if stream.state in ("stale", "invalid") else ""
-    return Edge(start, end, 0, css, f"{stream.source} → {stream.name}")
-
-
-def _centres(pairs: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """Name → the mean of the rows that it is joined to."""
-    found: dict[str, list[float]] = {}
-    for name, row in pairs:
-        found.setdefault(name, []).append(row)
-    return {name: sum(rows) / len(rows) for name, rows in found.items()}
-
-
-def _spread(wanted: Mapping[str, float]) -> dict[str, float]:
-    """Rows near the wanted ones, in their order, at least one apart; what was pushed down too far is pushed up again."""
-    names = sorted(wanted, key=lambda name: (wanted[name], name))
-    rows: list[float] = []
+def _found(names: Sequence[Parts], task: Task, known: Mapping[str, str]) -> Iterator[str]:
+    """Yields those of the names, as a task's statements have them, that are known."""
     for name in names:
-        rows.append(max(wanted[name], rows[-1] + 1 if rows else 0.0))
-    limit = max([len(names) - 1.0, *wanted.values()]) if names else 0.0
-    for i in range(len(rows) - 1, -1, -1):
-        rows[i] = min(rows[i], limit)
-        limit = rows[i] - 1
-    return dict(zip(names, rows, strict=True))
+        parts = name[-2:] if len(name) > 1 else (task.place[1].lower(), *name)
+        if (key := ".".join(parts)) in known:
+            yield known[key]
 
 
-def _y(row: float) -> float:
-    return HEAD + row * ROW
+def _source_edge(stream: StreamFacts) -> Edge:
+    css = "broken" if stream.state in ("stale", "invalid") else ""
+    return Edge(stream.source, stream.name, f"{stream.source} → {stream.name}", css)
 
 
-def _box(column: int, row: float, name: str, css: str, said: str) -> Markup:
-    left, top = COLUMNS[column], _y(row)
-    return element(
-        "g",
-        title(said),
-        element("rect", x=left, y=top, width=BOX_WIDTH, height=BOX_HEIGHT, rx=6),
-        element("text", quantities.shortened(name, LETTERS_MAX), x=left + 10, y=top + 17.5),
-        element("circle", cx=left + BOX_WIDTH - 13, cy=top + BOX_HEIGHT / 2, r=4.5) if css else None,
-        class_=f"box {css}".strip(),
-    )
+def _flow_edge(start: str, stream: StreamFacts, flow: Flow) -> Edge:
+    written = "" if flow.rows_written is None else f", {counted(flow.rows_written, 'row')} written"
+    last = quantities.plain_clock(flow.last_ms)
+    said = f"{stream.name} → {flow.target}\n{counted(flow.consumptions, 'consumption')}{written}\nlast {last}"
+    return Edge(start, flow.target, said, weight=flow.consumptions)
 
 
-def _curve(column: int, edge: Edge) -> Markup:
-    start, end = COLUMNS[column] + BOX_WIDTH, COLUMNS[column + 1]
-    top, bottom, middle = _y(edge.start) + BOX_HEIGHT / 2, _y(edge.end) + BOX_HEIGHT / 2, (start + end) / 2
-    path = f"M{start},{top:.1f} C{middle:.1f},{top:.1f} {middle:.1f},{bottom:.1f} {end},{bottom:.1f}"
-    width = 1.5 + min(5.0, math.log10(1 + edge.weight) * 1.6)
-    return joined(element("path", title(edge.said), d=path, stroke_width=width, class_=f"edge {edge.css}".strip()))
+def _dynamic_css(by_name: Mapping[str, DynamicFacts], start: str, end: DynamicFacts) -> str:
+    suspended = start in by_name and by_name[start].is_suspended
+    return "broken" if suspended or end.state == "failed" else ""
+
+
+def _stream_box(facts: StreamFacts, now_ms: int) -> Box:
+    line = lines.line_of(facts, now_ms)
+    said = [f"{line.name}: {line.state}, {facts.mode}", *_trouble(line.trouble)]
+    return Box(line.name, _note("stream", line.lag), "\n".join(said), line.tone)
+
+
+def _dynamic_box(facts: DynamicFacts, now_ms: int) -> Box:
+    line = dynamic_lines.line_of(facts, now_ms)
+    lag = f"lag {line.lag}" + (f" of {line.amount}" if line.amount else "")
+    said = [f"{line.name}: {line.state}", lag, f"last refresh {line.last}"]
+    said += [f"next refresh {line.deadline}"] if line.deadline else []
+    said += _trouble(line.trouble)
+    return Box(line.name, _note(facts.label.lower(), f"lag {line.lag}"), "\n".join(said), f"{line.tone} {line.marks.get('lag', '')}")
+
+
+def _task_box(task: Task, root: Task | None, now_ms: int) -> Box:
+    line = task_lines.line_of(task, root, now_ms)
+    said = [f"{line.name}: {line.state}", f"last run {line.last}", *_trouble(line.trouble)]
+    return Box(line.name, _note("task", line.lag), "\n".join(said), f"{line.tone} task")
+
+
+def _note(kind: str, more: str) -> str:
+    return f"{kind}, {more}" if more else kind
+
+
+def _trouble(said: str) -> list[str]:
+    return [quantities.shortened(said, 500)] if said else []

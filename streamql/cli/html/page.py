@@ -1,11 +1,11 @@
-"""The page itself: what needs attention first, then dynamic tables, all streams, when they go stale, lineage, and each stream over time."""
+"""The page itself: what needs attention first, then dynamic tables, streams and tasks, the picture of all, when streams go stale, and each
+stream over time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from streamql.cli.html import charts
-from streamql.cli.html.dag import dag
 from streamql.cli.html.forecast import forecast
 from streamql.cli.html.lineage import lineage
 from streamql.cli.html.markup import Markup, element, joined
@@ -32,23 +32,20 @@ def render(report: Report) -> str:
     seen = report.overview
     body = [_head(report), _tiles(report), _troubles(report)]
     if seen.dynamic:
-        body += [
-            _section("Dynamic tables", _table(seen.dynamic_listing, _DYNAMIC_ORDER)),
-            _section(
-                "How dynamic tables are made", element("div", dag(seen.dynamic, seen.at_ms), class_="card scroll")
-            ),
-        ]
+        body.append(_section("Dynamic tables", _table(seen.dynamic_listing, _DYNAMIC_ORDER)))
     if seen.streams:
-        body += [
-            _section("Streams", _table(seen.stream_listing, _STREAM_ORDER, "s")),
-            _section("When streams go stale", element("div", forecast(seen), class_="card")),
-            _section("Lineage", element("div", lineage(report), class_="card scroll")),
-            _section(f"Over time, {_window(report)}", _each(report)),
-        ]
-    elif not seen.dynamic and not seen.tasks:
-        body.append(element("p", "There are no streams here. CREATE STREAM s ON TABLE t makes one.", class_="card"))
+        body.append(_section("Streams", _table(seen.stream_listing, _STREAM_ORDER, "s")))
     if seen.tasks:
         body.append(_section("Tasks", _table(seen.task_listing, _TASK_ORDER)))
+    if seen.listings:
+        body.append(_section("Lineage", element("div", lineage(report), class_="card scroll")))
+    else:
+        body.append(element("p", "There are no streams here. CREATE STREAM s ON TABLE t makes one.", class_="card"))
+    if seen.streams:
+        body += [
+            _section("When streams go stale", element("div", forecast(seen), class_="card")),
+            _section(f"Over time, {_window(report)}", _each(report)),
+        ]
     foot = element(
         "footer",
         "streamql report. Lag, backlog and staleness are from the sources' logs; what was consumed and refreshed is from the ledger.",

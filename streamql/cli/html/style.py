@@ -73,7 +73,6 @@ details.stream>summary .sub{margin-left:auto}
 .charts h3{font-size:13px;font-weight:500;color:var(--soft);margin:4px 0 2px}
 figure{margin:0}
 svg{display:block;width:100%;height:auto}
-svg.lineage{min-width:760px}
 svg text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,Helvetica,Arial,sans-serif;fill:var(--soft)}
 .end{text-anchor:end}.middle{text-anchor:middle}
 .grid{stroke:var(--grid)}.axis{stroke:var(--faint)}
@@ -95,10 +94,11 @@ svg text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,Helvetica,Arial,san
 .box.good circle,.box.fine circle{fill:var(--insert)}.box.busy circle{fill:var(--line)}.box.warn circle{fill:var(--after)}
 .box.bad circle{fill:var(--delete)}
 .box:hover rect{stroke:var(--line)}
+.box.task rect{stroke-dasharray:5 3}
 .box text.lag{font-size:11.5px;fill:var(--soft)}
 .box.late text.lag{fill:var(--bad);font-weight:600}
-.head{font-size:12px}
 .edge{fill:none;stroke:var(--faint);opacity:.55}.edge:hover{stroke:var(--line);opacity:1}
+.edge.order{stroke-dasharray:1 5;stroke-linecap:round;opacity:.9}
 .edge.broken{stroke:var(--delete);stroke-dasharray:4 4}
 footer{margin-top:36px;color:var(--faint);font-size:13px}
 @media (max-width:640px){main{padding:18px 12px 40px}.tile b{font-size:20px}.forecast{grid-template-columns:1fr}

@@ -157,7 +157,7 @@ class Job:
 
     def _has_data(self, own: SparkSession) -> bool:
         """Returns whether there is something to do: from the log alone, never a false no."""
-        from streamql.console.jobs.script_streams import streams_read
+        from streamql.console.jobs.script_tables import streams_read
         from streamql.reading import has_data
 
         given = self._options.arguments.when_has_data

@@ -175,7 +175,7 @@ def test_the_commands_show_them(
     page = tmp_path / "page.html"
     assert main([*options, "report", str(page)]) == 0
     seen = read(page.read_text())
-    assert "How dynamic tables are made" in seen.text
+    assert "Lineage" in seen.text
     assert f"{schema}.t" in seen.text
     assert main([*options, "streams", "nothing"]) == 1
     assert "STREAM_NOT_FOUND" in capsys.readouterr().err

@@ -1,6 +1,6 @@
-"""Which streams a script reads, by its text: for `streamql run --when-has-data`.
+"""Which tables and streams a script reads and writes, by its text: for `streamql run --when-has-data` and the picture of a report.
 
-A name counts if it stands where SQL names a table that is read: behind FROM, JOIN, USING or TABLE, behind a comma, or behind an
+A name counts as read if it stands where SQL names a table that is read: behind FROM, JOIN, USING or TABLE, behind a comma, or behind an
 opening parenthesis. So a stream is rather taken in too often than left out. Text that EXECUTE IMMEDIATE is given as a literal counts
 as well. A stream that is read through a view is not seen.
 """
@@ -20,11 +20,19 @@ if TYPE_CHECKING:
 Parts = tuple[str, ...]
 
 _BEFORE_A_TABLE = frozenset(("FROM", "JOIN", "USING", "TABLE", ",", "("))
+_BEFORE_A_TARGET = frozenset(("INTO", "OVERWRITE", "UPDATE", "REFRESH", "CREATE"))
+_BETWEEN = frozenset(("OR", "REPLACE", "DYNAMIC", "MATERIALIZED", "TABLE", "VIEW", "IF", "NOT", "EXISTS"))
+"""Words between such a word and the name."""
 
 
 def names_read(texts: Iterable[str]) -> list[Parts]:
     """Returns the names of what the statements may read, in lower case, each once."""
     return list(dict.fromkeys(name for text in texts for name in _names(text)))
+
+
+def names_written(texts: Iterable[str]) -> list[Parts]:
+    """Returns the names of what the statements may write or refresh, in lower case, each once."""
+    return list(dict.fromkeys(name for text in texts for name in _targets(text)))
 
 
 def databases_used(texts: Iterable[str]) -> list[str]:
@@ -61,6 +69,18 @@ def _names(text: str) -> Iterator[Parts]:
             yield name
         if is_immediate and token.type is TokenType.STRING:
             yield from _names(string_value(token))
+
+
+def _targets(text: str) -> Iterator[Parts]:
+    tokens = _words(text)
+    keys = [token.key for token in tokens]
+    for index, key in enumerate(keys):
+        if key in _BEFORE_A_TARGET or (key == "FROM" and index and keys[index - 1] == "DELETE"):
+            start = index + 1
+            while start < len(tokens) and keys[start] in _BETWEEN:
+                start += 1
+            if name := _name_at(tokens, start):
+                yield name
 
 
 def _name_at(tokens: Sequence[Token], index: int) -> Parts:

@@ -1,0 +1,3 @@
+-- Runs the tasks now, without waiting for the scheduler.
+
+EXECUTE TASK keep_planes;
