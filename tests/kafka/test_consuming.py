@@ -6,7 +6,10 @@ import json
 
 import pytest
 
+from streamql.delta.names import qualify
+from streamql.engine.reads import need_stream
 from streamql.errors import StreamqlError
+from streamql.features.replay.shadow import entry_to_replay, replay
 from tests.consume.support import TRACKED, in_threads
 from tests.kafka import topics
 from tests.kafka.support import Place, sent, until
@@ -238,3 +241,27 @@ def test_messages_that_arrive_during_a_statement_are_the_next_ones(place: Place)
     place.fill()
     until(lambda: not place.has_data(), "the stream stays behind")
     assert place.positions("sink") == sent([0, 1])
+
+
+def test_a_consumption_is_replayed(place: Place) -> None:
+    """Its messages are read again by their positions."""
+    topic = place.topic(partitions=2)
+    place.stream()
+    place.sink()
+    place.send(topic, *"abc")
+    place.send(topic, *"de", partition=1)
+    place.fill()
+    place.send(topic, "f")
+    place.fill()
+    spark = place.spark
+    state = need_stream(spark, ("s",))
+    first, last = (row["sequence"] for row in place.ledger())
+    for number, rows in ((first, 5), (last, 6)):
+        done = replay(
+            spark, state, entry_to_replay(spark, state, number, None), qualify(spark, (f"again{number}",)), None
+        )
+        assert (done.is_equal, done.rows) == (True, rows)
+    assert [r["v"] for r in place.run(f"SELECT CAST(value AS STRING) AS v FROM stream_consumption('s', {last})")] == [
+        "f"
+    ]
+    assert place.position() == {"0": 4, "1": 2}, "nothing moved"

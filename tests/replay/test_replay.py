@@ -78,6 +78,25 @@ def test_each_consumption_gives_what_its_target_got(spark: SparkSession) -> None
     assert run(spark, "SHOW TABLES LIKE 'new'") == []
 
 
+def test_a_statement_over_two_streams(spark: SparkSession) -> None:
+    """Each is shown as the consumption found it, though both have gone on since."""
+    fresh_schema(spark, "replayed_joins")
+    for name in ("src", "names"):
+        run(spark, f"CREATE TABLE {name} (id BIGINT, v BIGINT) TBLPROPERTIES ('change_tracking' = 'true')")
+    run(spark, "CREATE STREAM s ON TABLE src")
+    run(spark, "CREATE STREAM named ON TABLE names")
+    run(spark, "CREATE TABLE copy (id BIGINT, v BIGINT, w BIGINT)")
+    for start in (0, 100):
+        run(spark, f"INSERT INTO src SELECT id, id * 2 FROM range({start}, {start + 50})")
+        run(spark, f"INSERT INTO names SELECT id, id * 3 FROM range({start + 20}, {start + 70})")
+        run(spark, "INSERT INTO copy SELECT s.id, s.v, n.v FROM s FULL JOIN named AS n ON s.id = n.id")
+    first = _replayed(spark, "first", min(_numbers(spark, spark.catalog.currentDatabase())))
+    assert (first.is_equal, first.rows) == (True, 70)
+    assert _replayed(spark, "second").is_equal
+    only_one = _replayed(spark, "third", text="INSERT INTO copy SELECT s.id, s.v, NULL FROM s")
+    assert (only_one.missing, only_one.unexpected) == (50, 30)
+
+
 def test_a_transaction_a_failure_and_a_history_that_is_gone(spark: SparkSession) -> None:
     schema = fresh_schema(spark, "replayed_parts")
     run(spark, "CREATE TABLE src (id BIGINT, v BIGINT) TBLPROPERTIES ('change_tracking' = 'true')")
