@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.errors import StreamqlError
+from streamql.features.expectations import quarantine
 from streamql.model import CHANGE_TYPE
 from tests.consume.support import TRACKED, findings, fresh_schema, in_threads, offset_of, run
 
@@ -114,6 +115,45 @@ def test_rows_that_a_statement_does_not_read(spark: SparkSession, schema: str) -
     assert len(ids(spark, "target")) == 1
     assert ids(spark, "s_quarantine") == [3, 4, 5]
     assert ids(spark, "limited_quarantine") == [4, 5]
+
+
+TYPES = (
+    "id BIGINT, amount STRING, d DECIMAL(30, 4), f DOUBLE, b BINARY, t TIMESTAMP_NTZ, y DATE, v VARIANT, "
+    "s STRUCT<a: INT, bc: ARRAY<STRING>>, m MAP<STRING, STRUCT<x: DECIMAL(5, 2)>>"
+)
+ALL_TYPES = (
+    "SELECT id, IF(id % 7 = 3, 'bad', string(id)), id / 3, IF(id % 2 = 0, double('NaN'), id), binary(string(id)), "
+    "TIMESTAMP_NTZ'2026-01-01 00:00:00', DATE'1500-01-01', parse_json(concat('[', id, ']')), "
+    "IF(id % 5 = 0, NULL, named_struct('a', int(id), 'bc', array(NULL, 'x'))), map('k', named_struct('x', 1.5)) FROM range(500)"
+)
+
+
+def test_kept_rows_are_those_that_are_read_again(
+    spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement that reads all columns keeps its bad rows, if they are few. Otherwise they are read a second time."""
+    run(spark, f"CREATE TABLE every ({TYPES}) {TRACKED}")
+    checks = (
+        "CHECK (CAST(amount AS INT) >= 0) ON VIOLATION QUARANTINE EXPECTATION odd CHECK (id % 3 = 0) ON VIOLATION DROP"
+    )
+    for stream in ("kept", "again"):
+        run(spark, f"CREATE STREAM {stream} ON TABLE every EXPECTATION num {checks}")
+    run(spark, ALL_TYPES.replace("SELECT", "INSERT INTO every SELECT", 1))
+    run(spark, "UPDATE every SET amount = 'worse', d = NULL WHERE id IN (3, 9)")
+    run(spark, "CREATE TABLE copy AS SELECT * FROM every LIMIT 0")
+    with monkeypatch.context() as patch:
+        patch.setattr(quarantine, "violations", lambda *_: pytest.fail("read again"))
+        run(spark, "INSERT INTO copy SELECT * EXCEPT (__change_type, __commit_version, __commit_timestamp) FROM kept")
+    run(spark, "INSERT INTO target SELECT id, 1 FROM again")
+    columns = (
+        "* EXCEPT (__stream, __consumption, __consumption_id, v, f, m), to_json(v), string(f), to_json(m)"
+    )
+    found = [run(spark, f"SELECT {columns} FROM {s}_quarantine ORDER BY id") for s in ("kept", "again")]
+    assert found[0] == found[1]
+    assert len(found[0]) == len({*range(3, 500, 7), 9})
+    run(spark, "INSERT INTO every (id, amount) SELECT id, repeat('x', 1000) FROM range(5000)")
+    run(spark, "INSERT INTO copy SELECT * EXCEPT (__change_type, __commit_version, __commit_timestamp) FROM kept")
+    assert run(spark, "SELECT count(*) FROM kept_quarantine WHERE length(amount) = 1000")[0][0] == 5000
 
 
 def test_updates_come_and_go(spark: SparkSession, schema: str) -> None:

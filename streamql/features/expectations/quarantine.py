@@ -58,12 +58,12 @@ def changes_of(spark: SparkSession, state: StreamState, interval: Interval | Non
     return source.changes(interval or Interval(source.latest, source.latest), state.stream.mode)
 
 
-def ready(spark: SparkSession, state: StreamState, name: Name, changes: DataFrame) -> Quarantine:
-    """Returns the quarantine table of a name, with all columns of a change set. Creates it if it does not exist.
+def ready(spark: SparkSession, state: StreamState, name: Name, rows: DataFrame) -> Quarantine:
+    """Returns the quarantine table of a name, with all columns of rows that a stream shows. Creates it if it does not exist.
 
     Raises INVALID_EXPECTATION if the name is another table's, or if a column has another type there. Raises SCHEMA_NOT_FOUND.
     """
-    columns = json.loads(scala(spark).expectations.Quarantine.columns(java_frame(shown_columns(changes))))
+    columns = json.loads(scala(spark).expectations.Quarantine.columns(java_frame(rows)))
     found = look_up(spark, name)
     if found.type == "missing":
         _create(spark, state, name, columns)
@@ -135,16 +135,21 @@ class Written:
     violations: Mapping[str, int] | None
 
 
-def write(c: Completion, expectations: Sequence[Expectation], table: Name, names: Sequence[str]) -> Written:
-    """Writes the rows of a consumption into a quarantine table, unless they are there. `names`: of the expectations whose rows go there."""
-    changes = changes_of(c.spark, c.state, c.claim.intervals[c.state.stream.uuid])
-    found = violations(changes, expectations, [e.name for e in expectations if e.table is not None], names)
-    rows = frame(c.spark, found.rows())
-    shown = [F.col(quote(n)) for n in rows.columns[3 : len(rows.columns) - len(HIDDEN_COLUMNS)]]
+def write(c: Completion, expectations: Sequence[Expectation], table: Name, names: Sequence[str], kept: Any) -> Written:
+    """Writes the rows of a consumption into a quarantine table, unless they are there. `names`: of the expectations whose rows go there.
+    `kept`: the rows, as the statement has kept them; None: they are read again."""
+    found = None
+    if kept is not None:
+        rows = _kept_rows(c.spark, kept, names)
+    else:
+        changes = changes_of(c.spark, c.state, c.claim.intervals[c.state.stream.uuid])
+        found = violations(changes, expectations, [e.name for e in expectations if e.table is not None], names)
+        rows = shown_columns(frame(c.spark, found.rows()))
+    shown = [F.col(quote(n)) for n in rows.columns[len(_OWN) :]]
     own = [F.lit(str(c.state.name)), F.lit(c.state.sequence + 1).cast("bigint"), F.lit(c.claim.consumption_id)]
     named = [value.alias(name) for value, name in zip(own, (STREAM, NUMBER, CONSUMPTION), strict=True)]
     selected = rows.select(*(F.col(n) for n in _OWN), *named, *shown)
-    target = ready(c.spark, c.state, table, changes)
+    target = ready(c.spark, c.state, table, rows.select(*shown))
     known: Mapping[str, Any] = c.joined.prepared.get("expectations", {}).get(table.key, {})
     seen = known["version"] if known.get("table_id") == target.table_id else -1
     number = c.joined.commit_number
@@ -158,8 +163,17 @@ def write(c: Completion, expectations: Sequence[Expectation], table: Name, names
             "CLAIM_LOST", f"another process took this one for dead, and fenced {table}", hint="run the statement again"
         )
     written = None if commit is None else commit.metrics.get("numOutputRows")
-    counts: Mapping[str, int] | None = json.loads(found.found())
+    facts = None if found is None else json.loads(found.found())
+    counts: Mapping[str, int] | None = None if facts is None else facts["rows"]
     return Written(None if written is None else int(written), None if commit is None else commit.version, counts)
+
+
+def _kept_rows(spark: SparkSession, kept: Any, names: Sequence[str]) -> DataFrame:
+    """Returns the rows that a statement has kept, as `violations` has them, in one partition."""
+    made = scala(spark).expectations.Screens.kept(
+        session_of(spark), json.dumps(kept), json.dumps(list(names)), json.dumps(list(_OWN))
+    )
+    return frame(spark, made).coalesce(1)
 
 
 def is_written(c: Completion, table: Name) -> bool:

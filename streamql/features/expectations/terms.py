@@ -64,7 +64,7 @@ def add(spark: SparkSession, state: StreamState, action: AddExpectation, is_crea
     except AnalysisException as e:
         raise _unusable(stream.name, made.name, e, f"name columns that DESCRIBE {stream.name} shows") from e
     if table is not None:
-        quarantine.ready(spark, state, table, changes)
+        quarantine.ready(spark, state, table, quarantine.shown_columns(changes))
     definition = stream.definition if is_created else f"{stream.definition}\n{made.clause}"
     return replace(stream, terms={**stream.terms, TERMS: to_text([*known, made])}, definition=definition)
 
@@ -141,7 +141,7 @@ def prepare(spark: SparkSession, state: StreamState, text: str) -> Mapping[str, 
     tables = tables_of(from_text(text))
     if not tables:
         return {}
-    changes = quarantine.changes_of(spark, state)
+    changes = quarantine.shown_columns(quarantine.changes_of(spark, state))
     found = {name.key: quarantine.ready(spark, state, name, changes) for name in tables}
     return {key: {"table_id": q.table_id, "version": q.version} for key, q in found.items()}
 
@@ -153,11 +153,13 @@ def complete(c: Completion) -> Mapping[str, Any]:
     Which rows these are follows from the interval and the expectations, so that any process can write them.
     """
     expectations = from_text(c.text)
-    counts: Mapping[str, int] | None = None if c.found is None else json.loads(c.found)
+    found = None if c.found is None else json.loads(c.found)
+    counts: Mapping[str, int] | None = None if found is None else found["rows"]
+    kept = None if found is None else found.get("bad")
     written: dict[str, Mapping[str, int | None]] = {}
     for table, names in tables_of(expectations).items():
         if counts is None or any(counts.get(name) for name in names):
-            done = quarantine.write(c, expectations, table, names)
+            done = quarantine.write(c, expectations, table, names, kept)
             counts = counts if counts is not None else done.violations
             if done.rows:
                 written[str(table)] = {"rows": done.rows, "version": done.version}

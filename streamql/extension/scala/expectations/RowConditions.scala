@@ -17,8 +17,8 @@ final class RowConditions(expected: Seq[Expected], conditions: Seq[Expression], 
   private val isViolated = new Array[Boolean](predicates.length)
   private val errors = new Array[String](predicates.length)
 
-  /** How many rows have violated each expectation. */
-  def counts: Violated = Violated(partition, violations.clone())
+  /** What the partition has. `bad`: as in `Violated`. */
+  def report(bad: Array[BadRow]): Violated = Violated(partition, violations.clone(), bad)
 
   /** Evaluates all conditions on a row. Returns whether it violates one. */
   def violates(row: InternalRow): Boolean = {
@@ -46,8 +46,8 @@ final class RowConditions(expected: Seq[Expected], conditions: Seq[Expression], 
 
   /** The first expectation among `candidates` that the row violates which `violates` has seen last; -1: there is none. */
   def first(candidates: Seq[Int]): Int = candidates.find(isViolated(_)).getOrElse(-1)
-  /** The names of all expectations that the row violates. */
-  def names: Seq[String] = expected.indices.filter(isViolated(_)).map(expected(_).name)
+  /** All expectations that the row violates. */
+  def all: Seq[Int] = expected.indices.filter(isViolated(_))
   /** The error that the condition of an expectation has raised; null: it was FALSE or NULL. */
   def error(i: Int): String = errors(i)
 }

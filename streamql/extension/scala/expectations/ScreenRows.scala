@@ -17,15 +17,16 @@ import org.apache.spark.util.CollectionAccumulator
  * the row comes or goes: the image is an INSERT or a DELETE. A change set has both images in two rows, one behind the other, because it makes
  * them of one row (`Images.unfolded`). New images, INSERT and UPDATE_AFTER, also fail statements and are counted.
  *
- * No filter of a statement is moved below this node, so that every row of the change set is checked. `shown`: the columns that an error
- * shows.
+ * No filter of a statement is moved below this node, so that every row of the change set is checked. `metadata`, `shown`: the columns of the
+ * row, of which an error shows the latter. If the statement reads all of them, and bad rows are few, they are kept for the quarantine table.
  */
-case class ScreenRows(screening: Screening, conditions: Seq[Expression], changeType: Attribute, shown: Seq[Attribute], child: LogicalPlan)
-  extends OrderPreservingUnaryNode with ChecksRows {
+case class ScreenRows(screening: Screening, conditions: Seq[Expression], changeType: Attribute, metadata: Seq[Attribute], shown: Seq[Attribute],
+    child: LogicalPlan) extends OrderPreservingUnaryNode with ChecksRows {
   override def check: RowCheck = screening
   override def output: Seq[Attribute] = child.output
   override def references: AttributeSet = AttributeSet(changeType +: needed) ++ AttributeSet(conditions.flatMap(_.references))
-  private def needed: Seq[Attribute] = if (screening.expected.exists(_.fails)) shown else Nil
+  private def needed: Seq[Attribute] =
+    (if (screening.expected.exists(_.fails)) shown else Nil) ++ (if (screening.expected.exists(_.quarantines)) metadata else Nil)
   override protected def withNewChildInternal(newChild: LogicalPlan): ScreenRows = copy(child = newChild)
 }
 
@@ -47,7 +48,8 @@ object ScreeningStrategy extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case s: ScreenRows =>
       val shown = s.shown.filter(s.child.outputSet.contains) // the others were not needed, and are no longer read
-      Seq(ScreenRowsExec(s.screening, s.conditions, s.changeType, shown, planLater(s.child)))
+      val row = if (shown.size == s.shown.size) s.metadata ++ shown else Nil
+      Seq(ScreenRowsExec(s.screening, s.conditions, s.changeType, shown, row, planLater(s.child)))
     case v: ViolatingRows => Seq(ViolatingRowsExec(v.screening, v.conditions, v.changeType, v.candidates, v.wanted, v.own, planLater(v.child)))
     case _ => Nil
   }
@@ -71,17 +73,19 @@ trait EvaluatesConditions extends UnaryExecNode {
   protected def typeAt: Int = child.output.indexWhere(_.exprId == changeType.exprId)
 }
 
-case class ScreenRowsExec(screening: Screening, conditions: Seq[Expression], changeType: Attribute, shown: Seq[Attribute], child: SparkPlan)
-  extends EvaluatesConditions {
+/** `row`: the columns that bad rows have in a quarantine table; empty: the statement does not read all of them. */
+case class ScreenRowsExec(screening: Screening, conditions: Seq[Expression], changeType: Attribute, shown: Seq[Attribute], row: Seq[Attribute],
+    child: SparkPlan) extends EvaluatesConditions {
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning = child.outputPartitioning
   override def outputOrdering = child.outputOrdering
 
   override protected def doExecute(): RDD[InternalRow] = {
     val (expected, own, input, at, stream) = (screening.expected, conditions, child.output, typeAt, screening.stream)
-    val printed = shown
+    val (printed, kept) = (shown, row)
     evaluated { (rows, partition, isConsumed) =>
       new ScreenedRows(rows, new RowConditions(expected, own, input, partition), at, expected) {
+        override protected val bad: BadRows = if (isConsumed && kept.nonEmpty) new BadRows(conditions, expected, kept, input) else null
         override def failed(i: Int, row: InternalRow): Unit =
           if (isConsumed) RowConditions.fail(stream, expected(i).name, conditions.error(i), row, input, printed)
 
@@ -119,7 +123,8 @@ case class ViolatingRowsExec(screening: Screening, conditions: Seq[Expression], 
         }
 
         private def facts(first: Int) = new GenericInternalRow(Array[Any](UTF8String.fromString(expected(first).name),
-          new GenericArrayData(checked.names.map(UTF8String.fromString).toArray[Any]), UTF8String.fromString(checked.error(first))))
+          new GenericArrayData(checked.all.map(i => UTF8String.fromString(expected(i).name)).toArray[Any]),
+          UTF8String.fromString(checked.error(first))))
       }
     }
   }
@@ -130,7 +135,10 @@ case class ViolatingRowsExec(screening: Screening, conditions: Seq[Expression], 
 /** Rows that were checked. `find` returns the next one, or null at the end. */
 abstract class CheckedRows(val conditions: RowConditions) {
   protected def find(): InternalRow
+  /** The rows for quarantine tables; null: they are not kept. */
+  protected def bad: BadRows = null
   def next(): InternalRow = find()
+  def report: Violated = conditions.report(if (bad == null) null else bad.all)
 
   /** Whether a row is a new image. */
   protected def isNew(row: InternalRow, typeAt: Int): Boolean = !row.isNullAt(typeAt) && {
@@ -188,6 +196,7 @@ abstract class ScreenedRows(rows: Iterator[InternalRow], conditions: RowConditio
     else !conditions.violates(row) || {
       val i = conditions.first(failing)
       if (i >= 0) failed(i, row)
+      if (bad != null) bad.keep(row)
       conditions.first(removing) < 0
     }
 }
@@ -202,7 +211,7 @@ final class ReportedRows(rows: CheckedRows, reports: CollectionAccumulator[Viola
       ahead = rows.next()
       if (ahead == null) {
         isAtEnd = true
-        if (reports != null) reports.add(rows.conditions.counts)
+        if (reports != null) reports.add(rows.report)
       }
     }
     ahead != null
