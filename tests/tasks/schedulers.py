@@ -80,8 +80,8 @@ def _at(location: str, table: str) -> str:
 def assert_runs_happen_once(
     spark: SparkSession, schedulers: Schedulers, kills: int, catalog: str, location: str = ""
 ) -> None:
-    """Lets two schedulers run a graph of three tasks, kills one of them so many times, and looks at each row. `catalog`: that of the session.
-    `location`: a directory for its tables; empty: they are in the warehouse."""
+    """Lets two schedulers run a graph of three tasks, kills one of them so many times, and looks at each row. `catalog`: that of the
+    session. `location`: a directory for its tables; empty: they are in the warehouse."""
     run(spark, f"CREATE TABLE raw (id BIGINT) {TRACKED}{_at(location, 'raw')}")
     for table in ("copied", "noted", "totals"):
         run(spark, f"CREATE TABLE {table} (id BIGINT, word STRING){_at(location, table)}")
