@@ -196,6 +196,28 @@ def test_a_key_that_lies_moves_nothing_and_is_counted(spark: SparkSession) -> No
     assert_equal(spark)
 
 
+def test_null_is_the_same_value_and_the_same_key_as_null(spark: SparkSession) -> None:
+    """In two files of the begin, whose rows meet one file of the end."""
+    fresh_schema(spark, "nulls")
+    run(spark, f"CREATE TABLE t (id INT PRIMARY KEY RELY, v STRING) {TRACKED}")
+    run(spark, "INSERT INTO t VALUES (NULL, 'a'), (1, NULL)")
+    run(spark, "INSERT INTO t VALUES (2, NULL), (3, 'c')")
+    for stream, appended in (("s", "FALSE"), ("a", "TRUE")):
+        run(spark, f"CREATE STREAM {stream} ON TABLE t IDENTITY = KEY APPEND_ONLY = {appended}")
+    run(spark, "INSERT OVERWRITE t VALUES (NULL, 'a'), (1, NULL), (2, 'b'), (3, NULL), (4, NULL)")
+    rows = [tuple(r) for r in run(spark, "SELECT __change_type, id, v FROM s")]
+    assert Counter(rows) == Counter(
+        [
+            ("UPDATE_BEFORE", 2, None),
+            ("UPDATE_AFTER", 2, "b"),
+            ("UPDATE_BEFORE", 3, "c"),
+            ("UPDATE_AFTER", 3, None),
+            ("INSERT", 4, None),
+        ]
+    )
+    assert [tuple(r) for r in run(spark, "SELECT __change_type, id, v FROM a")] == [("INSERT", 4, None)]
+
+
 def test_change_tracking_is_switched_on_again(spark: SparkSession) -> None:
     schema = keyed_table(spark, "tracking")
     run(spark, f"CREATE OR REPLACE TABLE t AS {rebuilt(1)}")
