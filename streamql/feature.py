@@ -83,6 +83,8 @@ class Feature:
     """What a definition shows of another table's rows; None: it shows none."""
     event_views: Callable[[], Mapping[str, EventView]] = dict
     """Views over events of its own in the catalog's table of events, by name."""
+    new_table: Callable[[str, Mapping[str, str], Sequence[Mapping[str, Any]]], None] = lambda *_: None
+    """Refuses a table that a statement is about to make: its name, its properties, and its columns as Spark's JSON schema has them."""
     checks: Callable[[], Sequence[Check[Any]]] = tuple
     """Checks of the doctor. Each says what it is about, and so when it runs."""
     vocabulary: Callable[[], Vocabulary | None] = lambda: None

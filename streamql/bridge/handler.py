@@ -25,7 +25,7 @@ from streamql.delta.names import columns_of
 from streamql.engine import statement_types
 from streamql.engine.functions import sql_functions
 from streamql.engine.guards import guard
-from streamql.engine.properties import created_properties
+from streamql.engine.properties import check_new_table, created_properties
 from streamql.engine.reads import find_stream, need_stream
 from streamql.engine.relations import rebound_table, relation, relation_as_of
 from streamql.engine.retention import check_vacuum
@@ -181,6 +181,11 @@ class Handler:
         """Returns the properties that a new table gets in place of those that its statement names. None: it gets those that the statement
         names."""
         return created_properties(self._session(jsession), properties, provider)
+
+    @guarded
+    def checkNew(self, jsession: JavaObject, name: Sequence[str], properties: str, columns: str) -> None:  # noqa: N802 (the trait's name)
+        """Refuses a new table if its properties do not go with its columns."""
+        check_new_table(self._session(jsession), tuple(name), json.loads(properties), json.loads(columns)["fields"])
 
     @guarded
     def guardVacuum(self, jsession: JavaObject, path: str, hours: float | None) -> None:  # noqa: N802 (the trait's name)

@@ -15,10 +15,11 @@ from streamql.delta.names import qualify
 from streamql.dialect.statements import PointInTime
 from streamql.engine.suggestions import missing_stream
 from streamql.errors import StreamqlError
-from streamql.model import Offset, Parts, SourceRef, TableSource
+from streamql.model import Offset, Parts, SourceRef, TableSource, version_of
 from streamql.reading import check_history
 from streamql.sources.protocol import OpenSource, Point
 from streamql.sources.tables.replaced import COMPARED
+from streamql.sources.tables.table import OpenTable
 from streamql.sources.views.query import QuerySource, in_tables_of
 from streamql.times import now_us
 
@@ -52,18 +53,19 @@ def _of_stream(spark: SparkSession, source: OpenSource, point: PointInTime) -> O
     state = catalog_of(spark).find(spark, name)
     if state is None:
         raise missing_stream(spark, point.stream, **_where(point))
-    state = _in_source(state, source.ref, point)
+    state = _in_source(state, source, point)
     check_history(state, source)
     if not point.before:
         return state.offset
     return Offset(source.one_earlier(state.offset.position, Point(None, None, point.before, point.span)))
 
 
-def _in_source(state: StreamState, source: SourceRef, point: PointInTime) -> StreamState:
+def _in_source(state: StreamState, opened: OpenSource, point: PointInTime) -> StreamState:
     """Returns a stream with its offset as an offset in another source. Raises INVALID_POINT_IN_TIME if the other source has no such
     offset."""
-    own = state.stream.source
-    if own.identity == source.identity or (isinstance(own, TableSource) and own.is_table(source.identity, source.path)):
+    own, source = state.stream.source, opened.ref
+    if _is_same(own, opened):
+        _check_not_replaced(state, opened, point)
         return state
     if isinstance(own, QuerySource) and isinstance(source, QuerySource):
         found = in_tables_of(state.offset, own, source)
@@ -82,6 +84,34 @@ def _in_source(state: StreamState, source: SourceRef, point: PointInTime) -> Str
         "INVALID_POINT_IN_TIME",
         f"stream {state.name} is on {own.name}, not on {source.name}",
         hint="STREAM => takes a stream of the same source, or on a view of the same tables",
+        **_where(point),
+    )
+
+
+def _is_same(own: SourceRef, opened: OpenSource) -> bool:
+    """Returns whether a stream's source is an opened one. A table may have been replaced since: another table at its path is taken for it
+    only if the opened source compares the logs itself (`check_history`), as its own type does."""
+    if own.identity == opened.ref.identity:
+        return True
+    if not (isinstance(own, TableSource) and isinstance(opened, OpenTable)):
+        return False
+    path = opened.ref.path if own.type_name == opened.ref.type_name else ""
+    return own.is_table(opened.ref.table_id, path, opened.id_at)
+
+
+def _check_not_replaced(state: StreamState, opened: OpenSource, point: PointInTime) -> None:
+    """Raises INVALID_POINT_IN_TIME if a stream by key stands before a replacement of its table, and the statement recognizes rows by
+    their row ids: it would show all rows deleted and inserted."""
+    if not isinstance(opened, OpenTable) or state.stream.source.type_name == opened.ref.type_name:
+        return
+    version = version_of(state.offset.position)
+    if not opened.needs_tracking or opened.id_at(version) in (None, opened.ref.table_id):  # None: the stream is stale
+        return
+    raise StreamqlError(
+        "INVALID_POINT_IN_TIME",
+        f"{opened.ref.name} was replaced after version {version}, at which stream {state.name} stands, and row ids do not go over that",
+        hint="add IDENTITY = KEY, in CHANGES IDENTITY => KEY; or VERSION => "
+        f"{version}, which shows all rows deleted and inserted",
         **_where(point),
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -14,6 +15,7 @@ from streamql.dialect.statements import SetTableProperties
 from streamql.engine.ddl import place_of
 from streamql.engine.reads import named_table
 from streamql.errors import StreamqlError
+from streamql.registered import registered
 from streamql.sources.tables.table import open_table
 
 _DELETION_VECTORS = "delta.enableDeletionVectors"
@@ -54,6 +56,16 @@ def created_properties(spark: SparkSession, given: str, provider: str) -> str | 
             hint="CREATE TABLE … USING delta",
         )
     return json.dumps(properties)
+
+
+def check_new_table(
+    spark: SparkSession, parts: tuple[str, ...], properties: Mapping[str, str], fields: Sequence[Mapping[str, Any]]
+) -> None:
+    """Refuse a table that a statement is about to make, if a feature knows that its properties do not go with its columns. `fields`: the
+    columns, as Spark's JSON schema has them. Raises INVALID_PROPERTY."""
+    name = str(qualify(spark, parts))
+    for check in registered("new_table"):
+        check(name, properties, fields)
 
 
 def _of_delta(statement: SetTableProperties, current: Mapping[str, str]) -> dict[str, str]:

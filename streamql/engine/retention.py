@@ -20,6 +20,7 @@ from streamql.model import Interval, StreamMode, TableSource, Versions
 from streamql.names import Name, quote
 from streamql.settings import MAX_RETENTION_EXTENSION, VACUUM_GUARD, choice, seconds
 from streamql.sources.protocol import OpenSource
+from streamql.sources.registry import TABLE_TYPE, open_source
 from streamql.sources.tables.retention import FILE_RETENTION, LOG_RETENTION, file_retention_ms, log_retention_ms
 from streamql.sources.tables.table import OpenTable, open_table
 from streamql.times import DAY_MS, HOUR_MS, iso, now_ms
@@ -179,13 +180,20 @@ def forgotten(source: OpenTable, removed: Sequence[Removal]) -> list[Removal]:
 
 
 def _is_stale(table: OpenTable, state: StreamState) -> bool:
-    """Returns whether the stream is stale already. If it cannot be read for another reason, batches of it may still be readable."""
+    """Returns whether the stream is stale already, or its table is another one by now. If it cannot be read for another reason, batches of
+    it may still be readable."""
     try:
+        source: OpenSource = table
+        if (
+            table.ref.type_name != TABLE_TYPE
+        ):  # rows are recognized otherwise than by their ids, so other files are needed
+            source = open_source(table.spark, table.ref)
+            source.check_history(state.offset, table.ref, state.name)
         for v in _waiting(table, state):
             if not v.is_empty:
-                table.changes(Interval(v.after, v.through, v.initial), state.stream.mode)
+                source.changes(Interval(v.after, v.through, v.initial), state.stream.mode)
     except StreamqlError as e:
-        return e.code == "STREAM_STALE"
+        return e.code in ("STREAM_STALE", "STREAM_SOURCE_REPLACED")
     return False
 
 

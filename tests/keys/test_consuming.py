@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
 from streamql.engine.doctor import examine
 from streamql.errors import StreamqlError
-from tests.consume.support import assert_ledger_tiles, fresh_schema, killed, offset_of, run
+from tests.consume.support import assert_ledger_tiles, fresh_schema, in_threads, killed, offset_of, run
 from tests.sample import sample
 
 TRACKED = "TBLPROPERTIES ('change_tracking' = 'true')"
 ROWS = 500
+CHANGED = "__change_type, __commit_version, id, v"
 POINTS = ["after:claim", "after:execute", "before:end"]
 
 REBUILDS = (
@@ -35,6 +39,11 @@ def keyed_table(spark: SparkSession, prefix: str) -> str:
     run(spark, "CREATE STREAM s ON TABLE t IDENTITY = KEY")
     run(spark, "CREATE TABLE copy AS SELECT id, v FROM t")
     return schema
+
+
+def newest_of_table(spark: SparkSession) -> int:
+    """The newest version of t."""
+    return int(run(spark, "DESCRIBE HISTORY t LIMIT 1")[0]["version"])
 
 
 def merge(schema: str, target: str = "copy", options: str = "") -> str:
@@ -74,6 +83,9 @@ def test_batches_and_transactions_go_over_a_replacement(spark: SparkSession) -> 
     while run(spark, "SELECT 1 FROM s LIMIT 1"):
         run(spark, merge(schema, options=" WITH (MAX_BATCH_SIZE = 10)"))
         batches += 1
+        if batches == 1:  # the stream knows the table as it is now, and stands before its replacement
+            with pytest.raises(StreamqlError, match=r"INVALID_POINT_IN_TIME.* was replaced after version 2, at which "):
+                run(spark, "CREATE STREAM by_row_id ON TABLE t AT (STREAM => 's')")
     assert batches == 3, "a commit each"
     assert_equal(spark)
     run(spark, f"CREATE OR REPLACE TABLE t {TRACKED} AS {rebuilt(3)}")
@@ -112,6 +124,62 @@ def test_what_else_a_stream_has(spark: SparkSession) -> None:
     assert_equal(spark)
 
 
+def test_two_consumers_at_once(spark: SparkSession) -> None:
+    """Each of two threads takes what the other one leaves, a commit at a time. Each changed row arrives once, in one of their targets."""
+    schema = keyed_table(spark, "crowd")
+    first = offset_of(spark, f"{schema}.s")
+    nights = [REBUILDS[0], REBUILDS[1], REBUILDS[0], REBUILDS[0]]
+    for night, rebuild in enumerate(nights, 1):
+        run(spark, rebuild.format(rows=rebuilt(night)))
+        if rebuild is not REBUILDS[0]:
+            run(spark, "ALTER TABLE t ADD PRIMARY KEY (id) RELY")
+    expected: Counter[tuple[object, ...]] = Counter()
+    for version in range(first, newest_of_table(spark)):
+        points = f"AT (VERSION => {version}) END (VERSION => {version + 1})"
+        rows = run(spark, f"SELECT {CHANGED} FROM t CHANGES (INFORMATION => DEFAULT, IDENTITY => KEY) {points}")
+        expected.update(tuple(r) for r in rows)
+    assert len(expected) == expected.total() > 4 * ROWS / 10
+
+    def consume(target: str) -> None:
+        own = spark.newSession()
+        while run(own, f"SELECT 1 FROM {schema}.s LIMIT 1"):
+            run(own, f"INSERT INTO {target} SELECT {CHANGED} FROM {schema}.s WITH (MAX_BATCH_SIZE = 10)")
+
+    targets = [f"{schema}.taken_{i}" for i in range(2)]
+    for target in targets:
+        run(spark, f"CREATE TABLE {target} (__change_type STRING, __commit_version BIGINT, id BIGINT, v INT)")
+    assert in_threads(*[lambda t=t: consume(t) for t in targets]) == []
+    taken = run(spark, " UNION ALL ".join(f"SELECT * FROM {target}" for target in targets))
+    assert Counter(tuple(r) for r in taken) == expected
+    assert_ledger_tiles(spark, f"{schema}.s", first)
+
+
+def test_vacuum_asks_a_stream_by_key_what_it_needs(spark: SparkSession) -> None:
+    """Row ids would tell nothing here, because the table has lost them."""
+    keyed_table(spark, "guarded")
+    files = [Path(r[0].removeprefix("file:")) for r in run(spark, "SELECT DISTINCT _metadata.file_path FROM t")]
+    run(spark, "CREATE OR REPLACE TABLE t (PRIMARY KEY (id) RELY) AS SELECT id, v FROM t WHERE id > 9")
+    run(spark, "ALTER TABLE t SET TBLPROPERTIES ('delta.enableRowTracking' = 'false')")
+    run(spark, "SET spark.databricks.delta.retentionDurationCheck.enabled = false")
+    with pytest.raises(StreamqlError, match="STREAM_NEEDS_FILES"):
+        run(spark, "VACUUM t RETAIN 0 HOURS")
+    for file in files:
+        file.unlink()
+    with pytest.raises(StreamqlError, match="STREAM_STALE"):
+        run(spark, "SELECT * FROM s")
+    run(spark, "VACUUM t RETAIN 0 HOURS")
+    run(spark, "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'true')")
+    run(spark, "CREATE OR REPLACE STREAM s ON TABLE t IDENTITY = KEY AT (VERSION => 2)")
+    run(spark, "DROP TABLE t")
+    run(spark, f"CREATE TABLE t (id BIGINT PRIMARY KEY RELY, v INT) {TRACKED}")
+    for night in range(3):
+        run(spark, f"INSERT OVERWRITE t {rebuilt(night)}")
+    for identity, error in (("KEY", "STREAM_SOURCE_REPLACED"), ("ROW_ID", "INVALID_POINT_IN_TIME.*means nothing in")):
+        with pytest.raises(StreamqlError, match=error):
+            run(spark, f"CREATE STREAM other ON TABLE t AT (STREAM => 's') IDENTITY = {identity}")
+    run(spark, "VACUUM t RETAIN 0 HOURS")  # of another log
+
+
 def test_a_key_that_lies_moves_nothing_and_is_counted(spark: SparkSession) -> None:
     schema = keyed_table(spark, "lies")
     run(spark, f"INSERT OVERWRITE t {rebuilt(1)} UNION ALL SELECT 30, 1 UNION ALL SELECT 30, 2 UNION ALL SELECT 31, 1")
@@ -126,6 +194,28 @@ def test_a_key_that_lies_moves_nothing_and_is_counted(spark: SparkSession) -> No
     run(spark, f"INSERT OVERWRITE t {rebuilt(1)}")
     run(spark, merge(schema))
     assert_equal(spark)
+
+
+def test_null_is_the_same_value_and_the_same_key_as_null(spark: SparkSession) -> None:
+    """In two files of the begin, whose rows meet one file of the end."""
+    fresh_schema(spark, "nulls")
+    run(spark, f"CREATE TABLE t (id INT PRIMARY KEY RELY, v STRING) {TRACKED}")
+    run(spark, "INSERT INTO t VALUES (NULL, 'a'), (1, NULL)")
+    run(spark, "INSERT INTO t VALUES (2, NULL), (3, 'c')")
+    for stream, appended in (("s", "FALSE"), ("a", "TRUE")):
+        run(spark, f"CREATE STREAM {stream} ON TABLE t IDENTITY = KEY APPEND_ONLY = {appended}")
+    run(spark, "INSERT OVERWRITE t VALUES (NULL, 'a'), (1, NULL), (2, 'b'), (3, NULL), (4, NULL)")
+    rows = [tuple(r) for r in run(spark, "SELECT __change_type, id, v FROM s")]
+    assert Counter(rows) == Counter(
+        [
+            ("UPDATE_BEFORE", 2, None),
+            ("UPDATE_AFTER", 2, "b"),
+            ("UPDATE_BEFORE", 3, "c"),
+            ("UPDATE_AFTER", 3, None),
+            ("INSERT", 4, None),
+        ]
+    )
+    assert [tuple(r) for r in run(spark, "SELECT __change_type, id, v FROM a")] == [("INSERT", 4, None)]
 
 
 def test_change_tracking_is_switched_on_again(spark: SparkSession) -> None:

@@ -203,10 +203,7 @@ CHANGED = [
     (
         CLICKZETTA,
         "CREATE TABLE t (id BIGINT PRIMARY KEY DISABLE NOVALIDATE RELY);",
-        (
-            "-- note: PRIMARY KEY of id was left out: Delta Lake has no primary, unique or foreign keys\n"
-            "CREATE TABLE t (id BIGINT) USING DELTA;\n"
-        ),
+        "CREATE TABLE t (id BIGINT, PRIMARY KEY (id) RELY) USING DELTA;\n",
     ),
     # queries and DML
     (DATABEND, "SELECT a // 3 AS third, today() FROM t;", "SELECT a DIV 3 AS third, CURRENT_DATE FROM t;\n"),

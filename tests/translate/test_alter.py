@@ -83,6 +83,12 @@ BECOMES = [
     # the table
     (SNOWFLAKE, "DROP PRIMARY KEY", ["ALTER TABLE t DROP PRIMARY KEY;"]),
     (SNOWFLAKE, "ADD CONSTRAINT k PRIMARY KEY (a) RELY", ["ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (a) RELY;"]),
+    (DATABEND, "ADD PRIMARY KEY (a, b) RELY", ["ALTER TABLE t ADD PRIMARY KEY (a, b) RELY;"]),
+    (
+        CLICKZETTA,
+        "ADD PRIMARY KEY (a) DISABLE NOVALIDATE RELY",
+        ["ALTER TABLE t ADD PRIMARY KEY (a) DISABLE NOVALIDATE RELY;"],
+    ),
     (SNOWFLAKE, "DROP CLUSTERING KEY", ["ALTER TABLE t CLUSTER BY NONE;"]),
     (DATABEND, "DROP CLUSTER KEY", ["ALTER TABLE t CLUSTER BY NONE;"]),
     (
@@ -153,7 +159,16 @@ def test_actions_without_a_counterpart_are_refused(system: System, statement: st
     assert word in refusal(system, f"ALTER {statement}")
 
 
-@pytest.mark.parametrize("action", ["SET CHANGE_TRACKING = FALSE", "DROP COLUMNS (a)", "ALTER COLUMN a TYPE BIGINT"])
+@pytest.mark.parametrize(
+    "action",
+    [
+        "SET CHANGE_TRACKING = FALSE",
+        "DROP COLUMNS (a)",
+        "ALTER COLUMN a TYPE BIGINT",
+        "ADD PRIMARY KEY (a) RELY",
+        "DROP PRIMARY KEY",
+    ],
+)
 def test_if_exists_is_left_out(action: str) -> None:
     found = becomes(SNOWFLAKE, f"ALTER TABLE IF EXISTS t {action};")
     assert found[0].startswith("-- note: IF EXISTS was left out")

@@ -31,6 +31,12 @@ AS_QUERY = [
         ],
     ),
     (
+        "CREATE TABLE r (a INT PRIMARY KEY RELY, b INT) AS SELECT x, y FROM t;",
+        [
+            "CREATE TABLE r (PRIMARY KEY (a) RELY) USING DELTA AS SELECT CAST(x AS INT) AS a, CAST(y AS INT) AS b FROM t;"
+        ],
+    ),
+    (
         "CREATE TABLE r (a, b) AS SELECT * FROM t;",
         ["CREATE TABLE r USING DELTA AS SELECT a, b FROM (SELECT * FROM t) AS _query(a, b);"],
     ),
@@ -101,6 +107,29 @@ def test_columns_of_create_table_as_move_into_the_query(statement: str, expected
     if "SET DEFAULT" not in found[-1]:  # a script with DEFAULT in it gives each CREATE TABLE AS the feature
         found = [line.replace(defaults, "") for line in found]
     assert found == expected
+
+
+@pytest.mark.parametrize("system", System)
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("a INT PRIMARY KEY RELY, b INT", "a INT, b INT, PRIMARY KEY (a) RELY"),
+        ("a INT CONSTRAINT k PRIMARY KEY NOT ENFORCED RELY COMMENT 'x'", "a INT COMMENT 'x', PRIMARY KEY (a) RELY"),
+        (
+            "a INT, CONSTRAINT k PRIMARY KEY (b, a) DISABLE NOVALIDATE RELY, b INT",
+            "a INT, b INT, PRIMARY KEY (b, a) RELY",
+        ),
+    ],
+)
+def test_a_key_with_rely_is_kept(system: System, columns: str, expected: str) -> None:
+    assert becomes(system, f"CREATE TABLE t ({columns});") == [f"CREATE TABLE t ({expected}) USING DELTA;"]
+
+
+@pytest.mark.parametrize("key", ["PRIMARY KEY (a) NORELY", "UNIQUE (a) RELY", "FOREIGN KEY (a) REFERENCES o (a) RELY"])
+def test_other_keys_are_left_out(key: str) -> None:
+    note, statement = becomes(SNOWFLAKE, f"CREATE TABLE t (a INT, {key});")
+    assert note.endswith("was left out: Delta Lake has no primary, unique or foreign keys")
+    assert statement == "CREATE TABLE t (a INT) USING DELTA;"
 
 
 def test_an_identity_column_of_create_table_as_is_refused() -> None:

@@ -33,15 +33,25 @@ def declared_key(configuration: Mapping[str, str], fields: Sequence[Mapping[str,
     return key_columns(parse_names(configuration[PRIMARY_KEY], table), fields, table)
 
 
-def key_columns(names: Sequence[str], fields: Sequence[Mapping[str, Any]], table: str) -> tuple[str, ...]:
+def check_new(table: str, properties: Mapping[str, str], fields: Sequence[Mapping[str, Any]]) -> None:
+    """Checks the key that a new table declares, before anything is made. Raises INVALID_PROPERTY, as ALTER TABLE does."""
+    if is_declared(properties):
+        key_columns(parse_names(properties[PRIMARY_KEY], table), fields, table, exists=False)
+
+
+def key_columns(
+    names: Sequence[str], fields: Sequence[Mapping[str, Any]], table: str, *, exists: bool = True
+) -> tuple[str, ...]:
     """Returns columns of a key in the table's spelling. Raises INVALID_PROPERTY if the table lacks one of them, or if its type cannot be of
-    a key."""
+    a key. `exists`: the table has been made, so that DESCRIBE shows it."""
     by_name = {str(field["name"]).lower(): field for field in fields}
     columns = []
     for name in names:
         field = by_name.get(name.lower())
         if field is None:
-            hint = suggestion(name, (str(f["name"]) for f in fields)) or f"DESCRIBE TABLE {table} shows its columns"
+            known = [str(f["name"]) for f in fields]
+            shows = f"DESCRIBE TABLE {table} shows its columns" if exists else f"the columns are {', '.join(known)}"
+            hint = suggestion(name, known) or shows
             raise StreamqlError(
                 "INVALID_PROPERTY", f"the key of {table} has the column {name}, which it lacks", hint=hint
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamql.feature import Feature, pages
@@ -40,6 +40,12 @@ def _source_types() -> Sequence[SourceType]:
     return (KEYED,)
 
 
+def _new_table(name: str, properties: Mapping[str, str], fields: Sequence[Mapping[str, Any]]) -> None:
+    from streamql.features.keys.declared import check_new
+
+    check_new(name, properties, fields)
+
+
 def _checks() -> Sequence[Check[Any]]:
     from streamql.features.keys.checks import UniqueKeys
 
@@ -64,6 +70,7 @@ KEYS = Feature(
     rewrites=_rewrites,
     statements=_statements,
     source_types=_source_types,
+    new_table=_new_table,
     checks=_checks,
     vocabulary=_vocabulary,
     topics=pages("primary-key"),

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from streamql.errors import StreamqlError
 from streamql.names import quote
+from streamql.shared import constants
 
-PRIMARY_KEY = "tablestore.primary_key"
+PRIMARY_KEY = constants("properties")["primaryKey"]
 
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`,]+?))\s*(?:,|\Z)")
 

@@ -46,6 +46,8 @@ trait Handler {
   /** Returns the properties that a new table gets in place of those that its statement names, both as JSON. `provider`: the format of the
    * table. null: it gets those that the statement names. */
   @throws[Throwable] def created(session: SparkSession, properties: String, provider: String): String
+  /** Refuses a new table if its properties do not go with its columns. `properties`: as JSON. `columns`: its schema, as Spark's JSON. */
+  @throws[Throwable] def checkNew(session: SparkSession, name: Array[String], properties: String, columns: String): Unit
   /** Refuses VACUUM if it would remove files that a stream has still to read. `hours`: those of RETAIN; null: the table's own retention. */
   @throws[Throwable] def guardVacuum(session: SparkSession, path: String, hours: java.lang.Double): Unit
   /** Returns the hint for an error of Spark's; null: there is none. `subject`: the type of the error, which tells what `name` and `known`

@@ -238,6 +238,8 @@ object Sidecar {
     override def consume(session: SparkSession, command: Consumption): JList[Row] = ask(_.consume(session, command))
     override def guard(session: SparkSession, command: String, name: Array[String]): Unit = ask(_.guard(session, command, name))
     override def created(session: SparkSession, properties: String, provider: String): String = ask(_.created(session, properties, provider))
+    override def checkNew(session: SparkSession, name: Array[String], properties: String, columns: String): Unit =
+      ask(_.checkNew(session, name, properties, columns))
     override def guardVacuum(session: SparkSession, path: String, hours: java.lang.Double): Unit = ask(_.guardVacuum(session, path, hours))
     override def hint(session: SparkSession, subject: String, name: Array[String], known: Array[String]): String =
       ask(_.hint(session, subject, name, known))

@@ -13,21 +13,31 @@ import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.commands.{CloneTableCommand, CreateDeltaTableCommand}
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.streamql.bridge.{Bridge, Errors, Shared}
+import org.apache.spark.sql.streamql.plans.Plans
 import org.apache.spark.sql.streamql.shims.SparkShim
+import org.apache.spark.sql.types.StructType
 
 /**
- * Puts Delta's properties in the place of streamql's in a statement that makes a table, as ALTER TABLE would set them. It runs after
- * resolution. DataFrame writers and builders of tables are statements here, too.
+ * Puts Delta's properties in the place of streamql's in a statement that makes a table, as ALTER TABLE would set them. Refuses a declared
+ * key that the new table lacks. It runs after resolution. DataFrame writers and builders of tables are statements here, too.
  */
 class NewTables(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    case c: CreateTable => replaced(c.tableSpec).map { spec =>
-      refuseAttached(c)
-      c.copy(tableSpec = spec)
-    }.getOrElse(c)
-    case c: CreateTableAsSelect => replaced(c.tableSpec).map(s => c.copy(tableSpec = s)).getOrElse(c)
-    case c: ReplaceTable => replaced(c.tableSpec).map(s => c.copy(tableSpec = s)).getOrElse(c)
-    case c: ReplaceTableAsSelect => replaced(c.tableSpec).map(s => c.copy(tableSpec = s)).getOrElse(c)
+    case c: CreateTable =>
+      checkColumns(c.name, c.tableSpec, c.tableSchema)
+      replaced(c.tableSpec).map { spec =>
+        refuseAttached(c)
+        c.copy(tableSpec = spec)
+      }.getOrElse(c)
+    case c: ReplaceTable =>
+      checkColumns(c.name, c.tableSpec, c.tableSchema)
+      replaced(c.tableSpec).map(s => c.copy(tableSpec = s)).getOrElse(c)
+    case c: V2CreateTableAsSelectPlan =>
+      if (c.query.resolved) checkColumns(c.name, Plans.wanted(c), c.query.schema)
+      c match {
+        case c: CreateTableAsSelect => replaced(c.tableSpec).map(s => c.copy(tableSpec = s)).getOrElse(c)
+        case r: ReplaceTableAsSelect => replaced(r.tableSpec).map(s => r.copy(tableSpec = s)).getOrElse(r)
+      }
     case c: CreateDeltaTableCommand => cloned(c)
     case c: CreateTableCommand => checked(c, c.table)
     case c: CreateDataSourceTableCommand => checked(c, c.table)
@@ -42,6 +52,14 @@ class NewTables(session: SparkSession) extends Rule[LogicalPlan] {
     case s: TableSpec =>
       properties(s.properties, s.provider.getOrElse(session.conf.get("spark.sql.sources.default"))).map(p => s.copy(properties = p))
     case _ => None
+  }
+
+  /** Refuses a key whose columns the new table lacks. A table without columns is attached to files that have them. */
+  private def checkColumns(name: LogicalPlan, spec: TableSpecBase, columns: StructType): Unit = name match {
+    case r: ResolvedIdentifier if spec.properties.contains(NewTables.PRIMARY_KEY) && columns.nonEmpty =>
+      val parts = (r.catalog.name +: r.identifier.namespace.toSeq) :+ r.identifier.name
+      Bridge.get.checkNew(session, parts.toArray, NewTables.mapper.writeValueAsString(spec.properties.asJava), columns.json)
+    case _ =>
   }
 
   private def formatOf(source: LogicalPlan): String = source match {
@@ -92,6 +110,7 @@ class NewTables(session: SparkSession) extends Rule[LogicalPlan] {
 
 object NewTables {
   private val mapper = new com.fasterxml.jackson.databind.ObjectMapper()
+  private val PRIMARY_KEY = Shared.constant("properties", "primaryKey")
 
   /** The first key that is a property of streamql's. */
   def ours(keys: Iterable[String]): Option[String] =

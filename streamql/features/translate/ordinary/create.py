@@ -11,6 +11,7 @@ from streamql.features.translate.dialects.written import sql_of
 from streamql.features.translate.facts.context import Context
 from streamql.features.translate.model import NotTranslatedError, System
 from streamql.features.translate.ordinary.create_as import columns_into_query
+from streamql.features.translate.ordinary.keys import taken_key
 from streamql.features.translate.queries.types import no_type
 from streamql.features.translate.text.names import lowered
 from streamql.features.translate.text.properties import COLUMN_DEFAULTS, days_of_hours, retention_days
@@ -152,9 +153,13 @@ def _adapt_table(create: exp.Create, adapted: Adapted, context: Context) -> None
         return
     schema = create.this
     if isinstance(schema, exp.Schema):
+        key = taken_key(schema)
         _adapt_columns(schema, adapted, table_properties, context)
         if create.expression is not None:
             adapted.after += columns_into_query(create, adapted.note)
+            schema = exp.Schema(this=create.this)
+        if key is not None:
+            create.set("this", exp.Schema(this=schema.this, expressions=[*schema.expressions, key]))
     _adapt_properties(create, adapted, table_properties, is_table=True)
 
 

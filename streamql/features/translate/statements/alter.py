@@ -110,10 +110,22 @@ def _comment(alter: _Alter) -> None:
     alter.statements.append(f"COMMENT ON TABLE {alter.sql} IS {quote_string(alter.cursor.string('the comment'))}")
 
 
+def _key(alter: _Alter) -> None:
+    """ADD or DROP of a key behind a clause that was left out. Keeps a primary key with RELY, and refuses others."""
+    cursor = alter.cursor
+    action = cursor.text[cursor.tokens[cursor.index - 1].start :].rstrip().rstrip(";").rstrip()
+    if not is_streamql(f"ALTER TABLE {alter.sql} {action}"):
+        raise refuse(NO_KEYS)
+    alter.becomes(action)
+    while not cursor.at_end():
+        cursor.advance()
+
+
 def _add(alter: _Alter) -> None:
     cursor = alter.cursor
     if cursor.at_any(_KEY_WORDS):
-        raise refuse(NO_KEYS)
+        _key(alter)
+        return
     has_word = cursor.take("COLUMN") or cursor.take("COLUMNS")
     if not has_word and cursor.key(1) in _NOT_COLUMNS and not cursor.at("("):
         raise refuse(f"ADD {cursor.key()} {cursor.key(1)}: Delta Lake has none")
@@ -128,7 +140,8 @@ def _drop(alter: _Alter) -> None:
         alter.becomes("CLUSTER BY NONE")
         return
     if cursor.at_any(_KEY_WORDS):
-        raise refuse(NO_KEYS)
+        _key(alter)
+        return
     has_word = cursor.take("COLUMN") or cursor.take("COLUMNS")
     if (
         not has_word

@@ -17,7 +17,7 @@ _BACKLOG = "SYSTEM$STREAM_BACKLOG"
 _EVERYTHING = "ALL was left out: DROP TABLE removes the files of a table that has no LOCATION"
 _OTHER_BACKLOG = "SYSTEM$STREAM_BACKLOG became stream_backlog, which has columns of its own"
 _KEY_WORDS = (("DISABLE", "NOVALIDATE"), ("ENABLE", "VALIDATE"))
-"""What ClickZetta says of a primary key, with RELY behind it; the note on the key covers it."""
+"""What says of a key that it is not checked, or checked. RELY may stand behind it, which sqlglot reads."""
 _ANEW = "OR ALTER became OR REPLACE: the rows are computed anew from the query"
 _INDEX = "INDEX {} was left out: Delta Lake has no indexes"
 _TYPES_OF_INDEX = frozenset(("SYNC", "ASYNC", "INVERTED", "NGRAM", "VECTOR", "BLOOMFILTER", "AGGREGATING"))
@@ -79,13 +79,19 @@ def spelled_for_sqlglot(text: str, system: System) -> tuple[str, tuple[str, ...]
     """Returns the statement in words that sqlglot reads, and notes on what was left out or differs."""
     cursor = Cursor(text)
     if system is System.CLICKZETTA:
-        splices = _properties_and_keys(cursor)
+        splices = _properties(cursor) + _validations(cursor)
         indexes, notes = _indexes(cursor)
         return apply(text, [*splices, *indexes]) if splices or indexes else text, notes
     grants = _grants_of_clone(cursor)
     backlogs = [splice for index in range(2, len(cursor.tokens)) for splice in _backlog(cursor, index)]
     indexes, of_indexes = _indexes(cursor)
-    splices = [*grants, *backlogs, *indexes, *(_of_databend(cursor) if system is System.DATABEND else [])]
+    splices = [
+        *grants,
+        *backlogs,
+        *indexes,
+        *_validations(cursor),
+        *(_of_databend(cursor) if system is System.DATABEND else []),
+    ]
     everything = _everything(cursor) if system is System.DATABEND else []
     splices += everything
     notes = (
@@ -121,17 +127,22 @@ def _indexes(cursor: Cursor) -> tuple[list[Splice], tuple[str, ...]]:
     return splices, tuple(notes)
 
 
-def _properties_and_keys(cursor: Cursor) -> list[Splice]:
-    """Returns ClickZetta's PROPERTIES (…) as TBLPROPERTIES (…), and takes what a key says of its validation out."""
-    tokens = cursor.tokens
-    splices: list[Splice] = []
-    for index, (token, following) in enumerate(pairwise(tokens)):
-        if tokens[0].key == "CREATE" and (token.key, following.key) == ("PROPERTIES", "("):
-            splices.append(Splice(token.start, token.end, "TBLPROPERTIES"))
-        elif (token.key, following.key) in _KEY_WORDS:
-            last = tokens[index + 2] if key_at(tokens, index + 2) == "RELY" else following
-            splices.append(Splice(token.start, last.end, ""))
-    return splices
+def _properties(cursor: Cursor) -> list[Splice]:
+    """Returns ClickZetta's PROPERTIES (…) of CREATE as TBLPROPERTIES (…)."""
+    return [
+        Splice(token.start, token.end, "TBLPROPERTIES")
+        for token, following in pairwise(cursor.tokens)
+        if cursor.tokens[0].key == "CREATE" and (token.key, following.key) == ("PROPERTIES", "(")
+    ]
+
+
+def _validations(cursor: Cursor) -> list[Splice]:
+    """Takes what a key of CREATE says of its validation out."""
+    return [
+        Splice(token.start, following.end, "")
+        for token, following in pairwise(cursor.tokens)
+        if cursor.tokens[0].key == "CREATE" and (token.key, following.key) in _KEY_WORDS
+    ]
 
 
 def _of_databend(cursor: Cursor) -> list[Splice]:
