@@ -43,6 +43,8 @@ class TermType:
     writes what belongs to the consumption besides, and returns what the ledger shows of it. It may be called again, by any process, and
     must then change nothing. If it raises, the claim stays until another call succeeds. `fence`: returns whether `complete` has written
     anything. If it has not, it can no longer do so. It is called for a query that consumed by reading, and whose process is dead.
+    `abandon`: what `complete` has not written can no longer be written. Returns what has been written, for display. It is called before a
+    user's statement gives the consumption up.
     """
 
     name: str
@@ -52,6 +54,7 @@ class TermType:
     prepare: Callable[[SparkSession, StreamState, str], Mapping[str, Any]]
     complete: Callable[[Completion], Mapping[str, Any]]
     fence: Callable[[Completion], bool]
+    abandon: Callable[[Completion], Sequence[str]]
 
 
 def term_types() -> Iterator[TermType]:

@@ -14,7 +14,9 @@ from streamql.errors import StreamqlError
 from streamql.misspelt import did_you_mean, name_suggestion, nearest
 from streamql.model import METADATA_COLUMNS, StreamMode
 from streamql.names import Name, quote_if_needed
+from streamql.reading import parse_read
 from streamql.sources.definitions import DefinitionType
+from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.registry import type_of
 
 SEVERAL_MATCHED = (
@@ -35,7 +37,10 @@ def hint_for(spark: SparkSession, error: str, name: Sequence[str], known: Sequen
     - STAR: the target's columns; the source's columns, which do not have all that `*` needs.
     - INSERT: the target's columns; the columns of the query.
     - MATCHED: nothing. Several rows of a stream match one row of the target of a MERGE.
+    - ROW: the descriptions of the reads of streams; nothing. A row has no valid value, or violates a constraint of the target.
     """
+    if error == "ROW":
+        return row_hint(name)
     if error == "MATCHED":
         return SEVERAL_MATCHED
     if error == "COLUMN":
@@ -48,6 +53,18 @@ def hint_for(spark: SparkSession, error: str, name: Sequence[str], known: Sequen
         refuse_version(spark, name, known)
         return None
     return table_hint(spark, name)
+
+
+def row_hint(reads: Sequence[str]) -> str | None:
+    """Returns the hint for a row that fails a statement which consumes streams: how a stream goes on without such rows. None: the
+    statement refreshes a dynamic table, whose stream has no name."""
+    found = [read for read in map(parse_read, reads) if read.source.type_name != HIDDEN_TYPE]
+    if not found:
+        return None
+    return (
+        "correct the source; or let the stream go on without such rows: "
+        f"ALTER STREAM {found[0].stream} ADD EXPECTATION name CHECK (condition) ON VIOLATION QUARANTINE"
+    )
 
 
 def column_hint(column: str, known: Sequence[str]) -> str | None:

@@ -1,7 +1,7 @@
 """A second process that consumes, and dies where it is told: `python -m tests.consume.child DATA POINT SQL…`.
 
 POINT: `never`, or `before:NAME` / `after:NAME` of one of POINTS, or `before:NAME:N` for the N-th time; there the process kills itself
-with SIGKILL. The JVM that it started
+with SIGKILL. With `stop:NAME` it stops itself with SIGSTOP before the step, until SIGCONT. The JVM that it started
 goes on until it notices, as it would in life: a statement that is running may still commit.
 """
 
@@ -39,13 +39,24 @@ POINTS: dict[str, list[tuple[Any, str]]] = {
 
 
 def arm(point: str) -> None:
-    """Makes the process kill itself before or after the named step."""
+    """Makes the process kill itself before or after the named step, or stop itself before it."""
     if point == "never":
         return
     when, name, *count = point.split(":")
     left = [int(count[0]) if count else 1]
     for owner, attribute in POINTS[name]:
-        setattr(owner, attribute, dying(getattr(owner, attribute), when, left))
+        step = getattr(owner, attribute)
+        setattr(owner, attribute, stopping(step) if when == "stop" else dying(step, when, left))
+
+
+def stopping(step: Callable[..., Any]) -> Callable[..., Any]:
+    """The step, before which the process stands still until it gets SIGCONT."""
+
+    def stopped(*args: Any, **kwargs: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return step(*args, **kwargs)
+
+    return stopped
 
 
 def dying(step: Callable[..., Any], when: str, left: list[int]) -> Callable[..., Any]:

@@ -1,11 +1,23 @@
-"""kill -9 of a consumer around the write of the quarantine table: afterwards every row is in one table, once."""
+"""A consumer is killed, or stands still, around the write of the quarantine table: afterwards every row is in one table, once."""
 
 from __future__ import annotations
+
+import os
+import signal
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.consume.support import TRACKED, assert_ledger_tiles, fresh_schema, killed, run
+from streamql.features.expectations import quarantine
+from tests.consume.support import (
+    TIMEOUT_SECONDS,
+    TRACKED,
+    assert_ledger_tiles,
+    fresh_schema,
+    killed,
+    run,
+    start_child,
+)
 
 ROWS = 1_000
 BAD = [i for i in range(ROWS) if i % 10 == 7]
@@ -71,3 +83,37 @@ def test_query_that_consumes(spark: SparkSession, point: str) -> None:
     run(spark, INSERT.format(schema=schema))
     assert ids(spark, "target") == (GOOD if point == "before:quarantine" else [])
     assert ids(spark, "s_quarantine") == BAD
+
+
+LEASE = {"spark.streamql.lease": "2s"}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("statements", [[INSERT], BLOCK], ids=["insert", "transaction"])
+def test_a_process_that_was_given_up(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, statements: list[str]
+) -> None:
+    """It stands still before it writes the quarantine table, for longer than its lease, and goes on after the user has released the stream.
+    Of the INSERT, the other process must find a table that it cannot write: it would write the rows itself."""
+    own = spark.newSession()
+    own.conf.set("spark.streamql.lease", LEASE["spark.streamql.lease"])
+    schema = prepared(own)
+
+    def denied(*_: object) -> None:
+        raise OSError("Permission denied")
+
+    with start_child(own, "stop:quarantine", *of(statements, schema), conf=LEASE) as child:
+        state = os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert state is not None
+        assert state.si_code == os.CLD_STOPPED, child.communicate()
+        assert ids(own, "target") == GOOD
+        with monkeypatch.context() as patch:
+            patch.setattr(quarantine, "write", denied)
+            run(own, "ALTER STREAM s RELEASE")
+        child.send_signal(signal.SIGCONT)
+        _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == 1
+    assert "[CLAIM_LOST]" in errors
+    assert ids(own, "s_quarantine") == []
+    run(own, INSERT.format(schema=schema))
+    assert (ids(own, "target"), ids(own, "s_quarantine")) == (sorted([*GOOD, *GOOD]), BAD)

@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from pyspark.errors import ArithmeticException
 from pyspark.sql import SparkSession
 
+from streamql.delta.jvm import message
 from streamql.errors import StreamqlError
 from streamql.features.expectations import quarantine
 from streamql.model import CHANGE_TYPE
@@ -256,3 +258,35 @@ def test_time_zones_and_settings_do_not_matter(spark: SparkSession, schema: str)
     assert ids(spark, "s_quarantine") == [3, 4, 5]
     run(spark, "INSERT INTO target SELECT id, 1 FROM late")
     assert ids(spark, "late_quarantine") == [1]
+
+
+HINT = "ALTER STREAM {schema}.s ADD EXPECTATION name CHECK (condition) ON VIOLATION QUARANTINE"
+
+
+def test_an_error_of_a_row_names_expectations(spark: SparkSession, schema: str) -> None:
+    """Of a statement that consumes: a cast, a division, and constraints of its target. Class and condition of the error stay."""
+    for expectation in ("num", "small", "even"):
+        run(spark, f"ALTER STREAM s DROP EXPECTATION {expectation}")
+    run(spark, "CREATE TABLE filled (id INT NOT NULL)")
+    run(spark, "CREATE TABLE checked (id INT, amount INT)")
+    run(spark, "ALTER TABLE checked ADD CONSTRAINT few CHECK (id < 100)")
+    hint = HINT.format(schema=schema)
+    cast = "MERGE INTO target USING s ON target.id = s.id WHEN NOT MATCHED THEN INSERT (id, amount) VALUES (s.id, CAST(s.amount AS INT))"
+    for statement, condition in {
+        "INSERT INTO target SELECT id, CAST(amount AS INT) FROM s": "CAST_INVALID_INPUT",
+        cast: "CAST_INVALID_INPUT",
+        "INSERT INTO target SELECT id, 1 FROM s WHERE 1 / (id - 3) > 0": "DIVIDE_BY_ZERO",
+        "INSERT INTO checked SELECT id, 1 FROM s": "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES",
+        "INSERT INTO filled SELECT nullif(id, 3) FROM s": "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+        "SELECT CAST(amount AS INT) FROM s WITH (CONSUME = TRUE)": "CAST_INVALID_INPUT",
+    }.items():
+        with pytest.raises(Exception, match=condition) as raised:
+            run(spark, statement)
+        assert hint in message(raised.value), statement
+    with pytest.raises(ArithmeticException):
+        spark.sql("INSERT INTO target SELECT id, 1 FROM s WHERE 1 / (id - 3) > 0").collect()
+    for statement in ("SELECT CAST(amount AS INT) FROM s", "INSERT INTO target SELECT id, CAST(amount AS INT) FROM t"):
+        with pytest.raises(Exception, match="CAST_INVALID_INPUT") as raised:
+            run(spark, statement)
+        assert "EXPECTATION" not in str(raised.value), "it does not consume"
+    assert ids(spark, "s") == [1, 2, 3, 4, 5, 100]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, StreamState
+from streamql.consume.claims.complete import abandon
 from streamql.consume.claims.resolve import resolve_reachable
 from streamql.consume.claims.steps import Change, ClaimGone, ending
 from streamql.consume.claims.waiting import wait_until_free
@@ -36,10 +37,15 @@ def force_release(spark: SparkSession, state: StreamState) -> Change:
                 is_resolved = True
                 continue
             outcome, why = "IN_DOUBT", _why(claim) if problem is None else problem.message
+        # A process whose lease has expired may be alive, and about to write the rest. The stream is free only when it can no longer do so.
+        written = abandon(spark, claim)
         try:
-            return ending(spark, claim, outcome, why)
+            change = ending(spark, claim, outcome, why)
         except ClaimGone:
             continue
+        for what in written:
+            log.warning("a consumption that was given up has written %s: these rows may come again", what)
+        return change
 
 
 def _why(claim: Claim) -> str:

@@ -160,7 +160,9 @@ def write(c: Completion, expectations: Sequence[Expectation], table: Name, names
     commit = find_txn(c.spark, delta, delta.latest(), app_id(c.state), number, seen)
     if commit is not None and commit.number == c.joined.fence_number:
         raise StreamqlError(
-            "CLAIM_LOST", f"another process took this one for dead, and fenced {table}", hint="run the statement again"
+            "CLAIM_LOST",
+            f"the consumption was given up, and {table} was fenced",
+            hint=f"ALTER STREAM {c.state.name} RELEASE",
         )
     written = None if commit is None else commit.metrics.get("numOutputRows")
     facts = None if found is None else json.loads(found.found())

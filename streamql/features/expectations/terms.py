@@ -173,10 +173,15 @@ def is_complete(c: Completion) -> bool:
     return any(quarantine.is_written(c, table) for table in tables_of(from_text(c.text)))
 
 
+def abandon(c: Completion) -> list[str]:
+    """Keeps a consumption from writing into quarantine tables later. Returns the tables that have its rows."""
+    return [f"rows into {t}" for t in tables_of(from_text(c.text)) if quarantine.is_written(c, t)]
+
+
 def _actions() -> Mapping[type, Any]:
     return {AddExpectation: add, DropExpectation: drop}
 
 
 def term_types() -> Sequence[TermType]:
     """Returns the terms that the feature registers."""
-    return (TermType(TERMS, _actions(), shown, read, prepare, complete, is_complete),)
+    return (TermType(TERMS, _actions(), shown, read, prepare, complete, is_complete, abandon),)

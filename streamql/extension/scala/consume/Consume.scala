@@ -78,7 +78,8 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     bindings.foreach(_.counter = new ChangeCounter)
     val checks = bindings.flatMap(b => ChecksRows.in(b.plan))
     checks.foreach(_.begin())
-    try runStatement(session.asInstanceOf[ClassicSession], i, claimed, bindings) finally checks.foreach(_.end())
+    try RowErrors.hinted(session, bindings.map(_.description)) { runStatement(session.asInstanceOf[ClassicSession], i, claimed, bindings) }
+    finally checks.foreach(_.end())
   }
 
   private def runStatement(session: ClassicSession, i: Int, claimed: ClaimedWrite, bindings: Seq[Binding]): JList[Row] = {
