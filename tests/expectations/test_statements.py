@@ -147,9 +147,7 @@ def test_kept_rows_are_those_that_are_read_again(
         patch.setattr(quarantine, "violations", lambda *_: pytest.fail("read again"))
         run(spark, "INSERT INTO copy SELECT * EXCEPT (__change_type, __commit_version, __commit_timestamp) FROM kept")
     run(spark, "INSERT INTO target SELECT id, 1 FROM again")
-    columns = (
-        "* EXCEPT (__stream, __consumption, __consumption_id, v, f, m), to_json(v), string(f), to_json(m)"
-    )
+    columns = "* EXCEPT (__stream, __consumption, __consumption_id, v, f, m), to_json(v), string(f), to_json(m)"
     found = [run(spark, f"SELECT {columns} FROM {s}_quarantine ORDER BY id") for s in ("kept", "again")]
     assert found[0] == found[1]
     assert len(found[0]) == len({*range(3, 500, 7), 9})

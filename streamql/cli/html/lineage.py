@@ -103,7 +103,12 @@ def _dynamic_box(facts: DynamicFacts, now_ms: int) -> Box:
     said = [f"{line.name}: {line.state}", lag, f"last refresh {line.last}"]
     said += [f"next refresh {line.deadline}"] if line.deadline else []
     said += _trouble(line.trouble)
-    return Box(line.name, _note(facts.label.lower(), f"lag {line.lag}"), "\n".join(said), f"{line.tone} {line.marks.get('lag', '')}")
+    return Box(
+        line.name,
+        _note(facts.label.lower(), f"lag {line.lag}"),
+        "\n".join(said),
+        f"{line.tone} {line.marks.get('lag', '')}",
+    )
 
 
 def _task_box(task: Task, root: Task | None, now_ms: int) -> Box:
