@@ -61,10 +61,8 @@ def row_hint(reads: Sequence[str]) -> str | None:
     found = [read for read in map(parse_read, reads) if read.source.type_name != HIDDEN_TYPE]
     if not found:
         return None
-    return (
-        "correct the source; or let the stream go on without such rows: "
-        f"ALTER STREAM {found[0].stream} ADD EXPECTATION name CHECK (condition) ON VIOLATION QUARANTINE"
-    )
+    statement = f"ALTER STREAM {found[0].stream} ADD EXPECTATION name CHECK (condition) ON VIOLATION QUARANTINE"
+    return f"{statement} leaves such rows out"
 
 
 def column_hint(column: str, known: Sequence[str]) -> str | None:
