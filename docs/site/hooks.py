@@ -10,12 +10,16 @@ import posixpath
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import lexer  # of this folder: mkdocs loads a hook with its folder on the path
+import markdown_pages
 from markdown import Extension, Markdown
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure import StructureItem
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +38,11 @@ _HYPHENATED = re.compile(r"[^\s<>]*-[^\s<>]*")
 _LIST_BEHIND_TEXT = re.compile(r"^(?![*\-\d|#>` ]|\s)(.+)\n(?=(?:[*-]|1\.) )", re.MULTILINE)
 _NESTED_ITEM = re.compile(r"^  (?=[*-] )", re.MULTILINE)
 _LANGUAGES = {".py": "python", ".scala": "scala", ".sql": "sql", ".slt": "sql", ".json": "json", ".toml": "toml"}
+
+
+_texts: dict[str, str] = {}
+"""The Markdown of each page, by its path on the site, as it was read."""
+_entries: list[markdown_pages.Entry] = []
 
 
 class ListNumbers(Extension):
@@ -71,6 +80,36 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_nav(nav: Navigation, **_: object) -> Navigation:
+    """Notes the pages of the navigation, for the index."""
+    _entries[:] = _listed(nav.items, "")
+    return nav
+
+
+def _listed(items: list[StructureItem], section: str) -> list[markdown_pages.Entry]:
+    found: list[markdown_pages.Entry] = []
+    for item in items:
+        if isinstance(item, Section):
+            found += _listed(item.children, f"{section}: {item.title}" if section else item.title)
+        elif isinstance(item, Page):
+            found.append(markdown_pages.Entry(section, str(item.title or ""), item.file.src_uri))
+    return found
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Writes each page as Markdown beside its HTML, and the index of them."""
+    site = Path(config.site_dir)
+    for source, text in _texts.items():
+        (site / source).write_text(markdown_pages.served(text), encoding="utf-8")
+    entries = [replace(e, title=e.title or _title(_texts.get(e.source, ""))) for e in _entries]
+    index = markdown_pages.index(config.site_name, str(config.site_description), entries, _texts)
+    (site / markdown_pages.INDEX).write_text(index, encoding="utf-8")
+
+
+def _title(text: str) -> str:
+    return text.partition("\n")[0].lstrip("# ")
+
+
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Rewrites what Markdown's Python implementation reads otherwise than GitHub, and links that lead out of docs/."""
     source = page.file.src_uri
@@ -81,7 +120,8 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     if source.startswith(f"{OUTSIDE}/") and not (ROOT / name).exists():
         page.meta["search"] = {"exclude": True}  # the page of a file of code
     parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
-    return "".join(part if part.startswith("```") else _prose(name, source, part) for part in parts)
+    _texts[source] = "".join(part if part.startswith("```") else _prose(name, source, part) for part in parts)
+    return _texts[source]
 
 
 def on_page_content(html: str, **_: object) -> str:

@@ -21,7 +21,9 @@ def test_two_months_are_told_and_proved(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     text = done.stdout
     assert "FAILED" not in text
-    assert text.count("PROVED") == 4 * 3 + 1 + 3 + 1  # after each of four chapters, of dynamic table and pipeline, at the end
+    assert (
+        text.count("PROVED") == 4 * 3 + 1 + 3 + 1
+    )  # after each of four chapters, of dynamic table and pipeline, at the end
     assert re.search(r"PROVED +dynamic table = its query +[\d,]+ rows, 0 missing, 0 unexpected", text)
     assert re.search(r"streamql scheduler --once +keep_planes finished, count_planes finished", text)
     assert "3 of 3 in quarantine" in text
