@@ -105,3 +105,15 @@ def test_tasks_are_in_the_report() -> None:
     assert "etl.check" in page
     assert "&lt;b&gt;bad&lt;/b&gt;" in page
     assert "<b>bad</b>" not in page
+
+
+def test_a_condition_is_looked_at_when_its_task_is_resumed() -> None:
+    """Otherwise `streamql scheduler --once`, run just after RESUME, would find nothing due. A schedule begins an interval later."""
+    triggered = task("data", condition="stream_has_data('s')", is_suspended=False, since_ms=NOW)
+    timed = task("load", schedule=read_schedule("30 seconds"), is_suspended=False, since_ms=NOW)
+    ticks = [
+        [t.ticks.tick_up_to(NOW + later, t.start_ms) for later in (0, 29_999, 30_000)]
+        for t in (triggered, timed)
+        if t.ticks
+    ]
+    assert ticks == [[NOW, NOW, NOW + 30_000], [None, None, NOW + 30_000]]

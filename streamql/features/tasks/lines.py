@@ -70,7 +70,7 @@ def predecessors(task: Task) -> str:
 
 def next_ms(task: Task, now_ms: int) -> int | None:
     """Returns when a task is due next, in milliseconds since 1970. None: no schedule makes it due."""
-    return None if task.ticks is None or task.is_suspended else task.ticks.tick_after(now_ms, task.since_ms)
+    return None if task.ticks is None or task.is_suspended else task.ticks.tick_after(now_ms, task.start_ms)
 
 
 def _next_text(task: Task, now_ms: int) -> str:

@@ -78,6 +78,11 @@ class Task:
         return self.schedule
 
     @property
+    def start_ms(self) -> int:
+        """Returns the time behind which its ticks begin. A condition without a schedule is looked at as soon as the task is resumed."""
+        return self.since_ms - self.trigger_ms if self.is_triggered else self.since_ms
+
+    @property
     def is_triggered(self) -> bool:
         """Returns whether it has a condition and no schedule."""
         return self.is_root and self.schedule is None and self.condition is not None

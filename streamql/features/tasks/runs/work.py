@@ -56,7 +56,7 @@ class TaskWork:
             if tick is not None:
                 items.append(Item(f"{root.uuid} {tick}", str(root.name), partial(self._start, root, tick)))
             elif root.ticks is not None and not root.is_suspended:
-                seconds = min(seconds, (root.ticks.tick_after(now, root.since_ms) - now) / 1000)
+                seconds = min(seconds, (root.ticks.tick_after(now, root.start_ms) - now) / 1000)
             seconds = min(seconds, UNDER_WAY_SECONDS) if root.runs else seconds
         return Look(items, max(seconds, PAUSE_SECONDS_MIN))
 
@@ -64,7 +64,7 @@ class TaskWork:
         """Returns the tick that makes a root due; None: none does."""
         if root.ticks is None or root.is_suspended or (root.runs and not root.allows_overlap):
             return None
-        tick = root.ticks.tick_up_to(now, root.since_ms)
+        tick = root.ticks.tick_up_to(now, root.start_ms)
         return tick if tick is not None and tick > max(root.tick_ms, self._considered.get(root.uuid, 0)) else None
 
     def _under_way(self, root: Task, tasks: list[Task]) -> list[Item]:
