@@ -48,7 +48,8 @@ object ScreeningStrategy extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case s: ScreenRows =>
       val shown = s.shown.filter(s.child.outputSet.contains) // the others were not needed, and are no longer read
-      val row = if (shown.size == s.shown.size) s.metadata ++ shown else Nil
+      val isKept = s.screening.expected.exists(_.quarantines) && (s.metadata ++ s.shown).forall(s.child.outputSet.contains)
+      val row = if (isKept) s.metadata ++ s.shown else Nil
       Seq(ScreenRowsExec(s.screening, s.conditions, s.changeType, shown, row, planLater(s.child)))
     case v: ViolatingRows => Seq(ViolatingRowsExec(v.screening, v.conditions, v.changeType, v.candidates, v.wanted, v.own, planLater(v.child)))
     case _ => Nil
