@@ -1,5 +1,5 @@
-"""One page of HTML that shows streams, dynamic tables and tasks: lag and consumption over time, changes
-by type, when streams go stale, and one picture of tables, streams, dynamic tables and tasks.
+"""One page of HTML that shows streams, dynamic tables and tasks: lag and consumption over time,
+changes by type, when streams go stale, and one picture of all, with the tables between them.
 
 The page is a single file, light or dark as the reader's system is. It loads nothing and runs no
 script, so it can be mailed, archived or put on any web server. Only what is in the sources' logs
