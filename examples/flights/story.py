@@ -175,9 +175,7 @@ class Story:
         self._terminal.say("Flights are corrected once more.")
         self._run("late_arrivals")
         self._run("withdrawn")
-        refresh = script("refresh")
-        self._terminal.sql(refresh.path, refresh.text)
-        with self._terminal.step(refresh.shown):
+        with self._terminal.running(script("refresh"), show=True):
             done = rows_of(self._spark, "refresh")
         self._table("What the refresh did", done, REFRESH_COLUMNS)
         self._run("day_log", show=True)
@@ -216,10 +214,7 @@ class Story:
 
     def _run(self, name: str, show: bool = False) -> None:
         """Runs a script, telling how many rows it touched; with `show`, its text first."""
-        chosen = script(name)
-        if show:
-            self._terminal.sql(chosen.path, chosen.text)
-        with self._terminal.step(chosen.shown) as step:
+        with self._terminal.running(script(name), show=show) as step:
             last = run(self._spark, name)[-1]
             if last and "num_affected_rows" in last[0]:
                 step.note = _affected(last[0])
@@ -233,9 +228,7 @@ class Story:
     def _load(self, month: int) -> None:
         lines = self._flights[month]
         flights = data.deliver(lines, self._landing, month)
-        chosen = script("load_month")
-        self._terminal.sql(chosen.path, chosen.text)
-        with self._terminal.step(chosen.shown) as step:
+        with self._terminal.running(script("load_month"), show=True) as step:
             run(self._spark, "load_month")
             step.note = f"{flights:,} flights of {calendar.month_name[month]}"
         self._touched += flights

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from examples.flights.problems import ProofFailed
 from examples.flights.proofs import Proof
+from examples.flights.scripts import Script
 
 WIDTH_MAX = 100
 INDENT = "  "
@@ -94,6 +95,14 @@ class Terminal:
         text = Text.assemble((f"{INDENT}{self._yes} ", "green"), label.ljust(LABEL_WIDTH), " ", step.note)
         text.append(took.rjust(max(len(took) + 1, self._width - text.cell_len)), style="dim")
         self._print(text, wrap=False)
+
+    @contextmanager
+    def running(self, chosen: Script, *, show: bool) -> Iterator[Step]:
+        """The step that runs a script; with `show`, its text first."""
+        if show:
+            self.sql(chosen.path, chosen.text)
+        with self.step(chosen.shown) as step:
+            yield step
 
     @contextmanager
     def spinner(self, label: str) -> Iterator[None]:

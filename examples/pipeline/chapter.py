@@ -36,10 +36,7 @@ def tell(spark: SparkSession, terminal: Terminal, data: Path, table: Callable[[s
 
 
 def _run(spark: SparkSession, terminal: Terminal, name: str, shown: bool) -> None:
-    chosen = script(name, DIRECTORY)
-    if shown:
-        terminal.sql(chosen.path, chosen.text)
-    with terminal.step(chosen.shown):
+    with terminal.running(script(name, DIRECTORY), show=shown):
         run(spark, name, DIRECTORY)
 
 

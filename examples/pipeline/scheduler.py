@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from examples.flights.problems import DemoError
+from streamql.extension.host import QUICK_JVM
 
 SECONDS_MAX = 600
-JAVA = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""Options for a Java that lives for seconds."""
 
 
 def run_once(data: Path, events: Path) -> list[dict[str, Any]]:
     """Runs what is due in a data directory. Returns the events of what has ended. Raises DemoError if the command fails."""
-    java = ("--conf", f"spark.driver.extraJavaOptions={' '.join(JAVA)}")
+    java = ("--conf", f"spark.driver.extraJavaOptions={' '.join(QUICK_JVM)}")
     command = [
         sys.executable,
         "-m",

@@ -50,10 +50,7 @@ class Story(ABC):
 
     def _run(self, name: str, show: bool = False) -> None:
         """Runs a script; with `show`, prints its text first."""
-        chosen = script(name, self.scripts)
-        if show:
-            self._terminal.sql(chosen.path, chosen.text)
-        with self._terminal.step(chosen.shown) as step:
+        with self._terminal.running(script(name, self.scripts), show=show) as step:
             touched = [rows[0].num_affected_rows for rows in run(self._spark, name, self.scripts) if _is_count(rows)]
             step.note = f"{sum(touched):,} rows" if touched else ""
 
