@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from streamql.registered import records
 
 if TYPE_CHECKING:  # some need PySpark, which `streamql --help` does not wait for
+    from streamql.catalog.observers import Observer
     from streamql.catalog.stored import StoredTable
     from streamql.catalog.tables import EventView
     from streamql.dialect.grammar import Grammar
@@ -91,6 +92,8 @@ class Feature:
     """What the console and the shell know of its words, beside the first keywords of statements, which the grammar has."""
     topics: Sequence[Path] = ()
     """Pages of which \\help makes its entries."""
+    observers: Callable[[], Sequence[Observer]] = tuple
+    """What is told of work that begins, and of what the catalog has recorded."""
     work: Callable[[], Sequence[MakeWork]] = tuple
     """What the scheduler runs."""
     commands: Sequence[Command] = ()

@@ -25,6 +25,9 @@ def main() -> NoReturn:
     # PySpark installs a handler of Ctrl-C if it runs in the main thread. Ctrl-C is meant for the JVM, and not for this process.
     threading.Thread(target=_begin, name="streamql-begin", daemon=True).start()
     sys.stdin.buffer.read()
+    from streamql.catalog.observers import close_observers
+
+    close_observers()
     os._exit(0)  # without waiting for threads: these may wait for answers of a JVM that has ended
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from streamql.catalog.observers import NUMBER
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState, position_json
 from streamql.model import Interval, version_or_none
 
@@ -64,6 +65,13 @@ def consumption_event(
         "outcome": outcome,
         "error": error,
     }
+
+
+def begun_event(state: StreamState, claim: Claim, statement: ClaimedStatement, number: int) -> dict[str, Any]:
+    """Returns the row of a statement that begins, as observers see it: it has no end and no outcome, and is not written. `number`: of
+    statements with the same text and target, counted from 0."""
+    row = consumption_event(state, claim, "CONSUMED", 0, statement, None)
+    return {**row, "event": "begun", "ended_at": None, "outcome": None, NUMBER: number}
 
 
 def _details(claim: Claim, interval: Interval, uuid: str) -> str | None:

@@ -13,7 +13,6 @@ import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -23,6 +22,7 @@ from streamql import settings
 from streamql.catalog import creation, errors, tables, upkeep
 from streamql.catalog.contents import Contents
 from streamql.catalog.definitions import Entry, uuid_of
+from streamql.catalog.observers import Event, tell_recorded
 from streamql.catalog.states import StreamState
 from streamql.delta.jvm import JavaObject, sentence
 from streamql.delta.log import CommitMissing
@@ -39,10 +39,10 @@ REPLAY_COMMITS_MAX = 1000
 CREATION_SECONDS_MAX = 2.0
 """How long a process waits for a catalog that another process creates at the same time."""
 RECENT_SECONDS = 2.0
-"""A commit does not read the catalog again if this process read or wrote it less than so long ago. The state may be outdated then, and
-Delta refuses the commit if another process has changed one of its entries."""
+"""A commit does not read the catalog again if this process used it less than so long ago. Delta refuses it if its entries have changed."""
 
-Event = Mapping[str, Any]
+Before = Sequence[Entry]
+After = Sequence[Entry | None]
 
 log = logging.getLogger("streamql")
 
@@ -201,15 +201,16 @@ class Catalog:
 
     # -- writing
 
-    def commit(
-        self,
-        spark: SparkSession,
-        before: Sequence[Entry],
-        after: Sequence[Entry | None],
-        events: Sequence[Event],
-    ) -> bool:
+    def commit(self, spark: SparkSession, before: Before, after: After, events: Sequence[Event]) -> bool:
         """Commits events: replaces the entries `before` by the entries `after`. None in `after`: the entry is dropped. An entry that only
-        `after` has is new. Returns False, and writes nothing, if another process has changed one of them or taken a name since."""
+        `after` has is new. Returns False, and writes nothing, if another process has changed one of them or taken a name since. Tells
+        observers of the events."""
+        is_done = self._committed(spark, before, after, events)
+        if is_done:
+            tell_recorded(spark, events, after)
+        return is_done
+
+    def _committed(self, spark: SparkSession, before: Before, after: After, events: Sequence[Event]) -> bool:
         self._show_here(spark)
         if not self._is_loaded() or time.monotonic() - self._known_at > RECENT_SECONDS:
             self._create(spark)  # without the lock: its SQL statements read this catalog in other threads

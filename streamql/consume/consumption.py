@@ -21,6 +21,7 @@ from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume.binding import checked_rows, counted_before, reads_of, sources_of
 from streamql.consume.claims import errors
+from streamql.consume.claims.began import tell_entered
 from streamql.consume.claims.complete import complete, joined
 from streamql.consume.claims.heartbeat import heartbeat
 from streamql.consume.claims.outcomes import ClaimOutcome
@@ -149,6 +150,9 @@ class Consumption:
                 self._claim, intervals=dict(intervals), statements=every, counted=base.counted, joined=base.joined
             )
             self._update(changed, joining, sources_of(command))
+        begun = {i: s for i, s in zip(targets, statements, strict=True) if s.outcome == "open"}
+        if self._claim is not None and (begun or command.is_query):
+            tell_entered(self._spark, self._claim, command, begun)
         return [replace(e, statement=s) for e, s in zip(entries, statements, strict=True)]
 
     def _new(self, command: Command) -> Claim:

@@ -126,6 +126,10 @@ class Command:
         written where."""
         return str(self._handle.fingerprint(session_of(self._spark), i))
 
+    def lineage(self, i: int) -> str:
+        """Returns from which columns of what it reads the columns of its target are computed: JSON of the Scala class `Lineage`."""
+        return str(self._handle.lineage(i))
+
     def rebind(self, description: str, frame: DataFrame, new_description: str) -> None:
         """Binds every read that has this description to `frame`, which shows another interval in the same columns."""
         self._handle.rebind(description, analyzed(frame), new_description)

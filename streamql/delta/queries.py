@@ -87,6 +87,11 @@ class BranchRows:
         return frame(rows.sparkSession, made)
 
 
+def lineage_of(spark: SparkSession, plan: JavaObject) -> str:
+    """Returns from which columns of what a query reads its columns are computed: JSON of the Scala class `Lineage`."""
+    return str(scala(spark).lineage.ColumnLineage.json(plan))
+
+
 def query_of_view(spark: SparkSession, name: Name) -> TrackedQuery:
     """Returns the query of a view. Raises STREAM_SOURCE_MISSING, with Spark's error, if it cannot be analysed."""
     try:

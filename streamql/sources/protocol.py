@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamql.delta.jvm import JavaObject
 from streamql.dialect.text.tokens import Span
 from streamql.model import Interval, Offset, Parts, Position, SourceRef, StreamMode
 from streamql.names import Name
@@ -175,6 +176,14 @@ def _no_identity(_: Any) -> str | None:
     return None
 
 
+def _no_query(_: SparkSession, __: Any) -> JavaObject | None:
+    return None
+
+
+def _no_dataset(_: SparkSession, __: Any) -> tuple[str, str] | None:
+    return None
+
+
 class Relation(Protocol):
     """Reads a source that SELECT names. `columns_only`: a DataFrame without rows is enough."""
 
@@ -203,6 +212,8 @@ class SourceType:
       shows by what the rows of a source are recognized; None, as its answer: rows of this type have no identity.
     - `named`: opens a Delta table that a query reads, which must have a name; None: it is not the type of such a table.
     - `consumed`: is called after a statement has consumed a stream on a source; None: nothing is called.
+    - `query_plan`: returns the analysed query whose rows a source shows; None, as its answer: the source is no query. `dataset`: the
+      namespace and name of a source outside of Delta, as OpenLineage writes them; None, as its answer: its path, or its name, says it.
     """
 
     name: str
@@ -224,3 +235,5 @@ class SourceType:
     shown_identity: Callable[[Any], str | None] = _no_identity
     named: Callable[[SparkSession, Any], OpenSource] | None = None
     consumed: Callable[[SparkSession, Any], None] | None = None
+    query_plan: Callable[[SparkSession, Any], JavaObject | None] = _no_query
+    dataset: Callable[[SparkSession, Any], tuple[str, str] | None] = _no_dataset

@@ -18,6 +18,7 @@ LAYERS = (
     "rules",
     "queries",
     "consume",
+    "lineage",
     "keys",
     "changes",
     "storage",

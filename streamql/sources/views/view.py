@@ -123,4 +123,5 @@ VIEW = SourceType(
     open=open_view,
     find=find_view,
     statement_types=("VIEW",),
+    query_plan=lambda spark, source: open_view(spark, source).query.handle.analysed(),
 )

@@ -58,7 +58,7 @@ object AutoCdcMerge extends Preparation {
   /** Whether the query of the events gives a row of the source the same values each time. If it does not, as with the time of day, the old
    * image of a change is not what the target has. */
   private def isSteady(session: ClassicSession, plan: LogicalPlan): Boolean = {
-    val events = plan.collectWithSubqueries { case q: SubqueryAlias if q.alias == AutoCdcStatement.EVENTS => q.child }.head
+    val events = AutoCdcStatement.events(plan)
     !events.exists(_.expressions.exists(!_.deterministic)) && ClockReads.of(events, session.sessionState.conf.sessionLocalTimeZone) == null
   }
 

@@ -41,6 +41,9 @@ object AutoCdcStatement {
     }
   }
 
+  /** The query of the events in an analysed plan. Spark has put copies of it into commands, which are equal. */
+  def events(plan: LogicalPlan): LogicalPlan = plan.collectWithSubqueries { case q: SubqueryAlias if q.alias == EVENTS => q.child }.head
+
   /** The source with the leaf in the place of STATE, and IntervalEnd and Assumes in the place of their functions. */
   private def placed(plan: LogicalPlan, leaf: Option[StateEvents]): LogicalPlan = plan.transformUpWithSubqueries {
     case w: UnresolvedWith => SparkShim.withQueries(w)(query => placed(query, leaf).asInstanceOf[SubqueryAlias])

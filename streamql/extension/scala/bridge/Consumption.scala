@@ -36,6 +36,8 @@ trait Consumption {
   def target(session: SparkSession, i: Int): String
   /** The fingerprint of statement `i`: equal for equal statements, in any process. */
   def fingerprint(session: SparkSession, i: Int): String
+  /** From which columns of what it reads those of the target of statement `i` are computed: a `Lineage` as JSON. */
+  def lineage(i: Int): String
   /** Lets every read with the description `old` stand for another interval. */
   def rebind(old: String, plan: LogicalPlan, description: String): Unit
   /** Keeps what the reads stand for now, so that it can be put back. */

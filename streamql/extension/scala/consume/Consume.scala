@@ -21,6 +21,7 @@ import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.streamql.bridge.{Bridge, ClaimedWrite, Consumption, Errors, KeptReads, Shared}
+import org.apache.spark.sql.streamql.lineage.ColumnLineage
 import org.apache.spark.sql.streamql.plans.{Binding, ChangeCounter, ChecksRows, DeltaRelation, Fingerprint, Plans, Preparation, StreamRead}
 import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types.StructType
@@ -72,6 +73,8 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   override def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))
 
   override def fingerprint(session: SparkSession, i: Int): String = Fingerprint.of(statements(i), i, Targets.of(session, statements(i)).name)
+
+  override def lineage(i: Int): String = ColumnLineage.json(statements(i))
 
   override def execute(session: SparkSession, i: Int, claimed: ClaimedWrite): JList[Row] = {
     val bindings = Plans.reads(statements(i)).map(_.binding).distinct

@@ -50,6 +50,9 @@ object Preparation {
 /** A node in the source of a MERGE that asks for a preparation. */
 trait Prepares extends LogicalPlan { def preparation: Preparation }
 
+/** A node whose columns stand for those of `original` with the same names, however its rows are computed from them. */
+trait StandsFor extends LogicalPlan { def original: LogicalPlan }
+
 object Binding {
   private val numbers = new AtomicLong()
 

@@ -52,6 +52,7 @@ case class Branch(plan: LogicalPlan, path: Seq[Int]) {
  * refuses it.
  */
 class TrackedQuery(session: ClassicSession, analyzed: LogicalPlan) {
+  def analysed: LogicalPlan = analyzed
   private val mapper = new ObjectMapper()
   private val prepared: Either[Untracked, Seq[Branch]] =
     try {

@@ -28,6 +28,7 @@ import org.apache.spark.sql.types._
  * of the tables. `derives`: as `KeyedQuery` has it.
  */
 class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Option[StructType], keys: Map[String, SourceKey], derives: Boolean) {
+  def analysed: LogicalPlan = analyzed
   private val mapper = new ObjectMapper()
   private val plan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
     case a: SubqueryAlias => a.child

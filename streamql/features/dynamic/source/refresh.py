@@ -397,4 +397,5 @@ REFRESH = SourceType(
     find=lambda spark, name: None,  # noqa: ARG005 - no name stands for it
     statement_types=(),
     consumed=_consumed,
+    query_plan=lambda spark, source: open_refresh(spark, source).query.handle.analysed(),
 )

@@ -120,6 +120,12 @@ def count_if_compacted(spark: SparkSession, source: KafkaSource, interval: Inter
     return found.changes(interval, StreamMode.APPEND_ONLY).count()
 
 
+def dataset(spark: SparkSession, source: KafkaSource) -> tuple[str, str]:
+    """Returns the namespace and name of a topic, as OpenLineage writes them: the first of the servers that the connection names."""
+    servers = brokers_of(spark, table_of(spark, source)).properties.get("bootstrap.servers", "")
+    return f"kafka://{servers.split(',')[0].strip()}", source.topic
+
+
 KAFKA = SourceType(
     name="kafka",
     label="EXTERNAL TABLE",
@@ -134,4 +140,5 @@ KAFKA = SourceType(
     count_if_shrinking=count_if_compacted,
     keep_longer="raise retention.ms of the topic",
     unit="message",
+    dataset=dataset,
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from streamql.bridge import as_streamql_error
+from streamql.catalog.observers import within
 from streamql.delta.jvm import sentence
 from streamql.durations import in_words
 from streamql.errors import StreamqlError
@@ -20,7 +21,7 @@ from streamql.features.tasks.model.task import Task
 from streamql.features.tasks.runs.body import Stopped, run_body, session_for
 from streamql.features.tasks.runs.condition import is_true
 from streamql.features.tasks.runs.heartbeat import Heartbeat
-from streamql.features.tasks.runs.steps import Claimed, end, give_back
+from streamql.features.tasks.runs.steps import Claimed, around_of, end, give_back
 
 log = logging.getLogger("streamql")
 
@@ -86,7 +87,7 @@ def _state_of(
         asks = task.condition is not None and (asks_root or task.uuid != claimed.root.uuid)
         if asks and task.condition is not None and not is_true(session_for(spark, task), task.condition):
             return "SKIPPED", FALSE, None
-        with watch.watching():
+        with watch.watching(), within(spark, around_of(claimed)):
             run_body(spark, claimed.root, claimed.run, task, watch.stops)
     except Stopped as e:
         if not watch.is_late:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from streamql.catalog.observers import Around, Event, tell_began, work_id
 from streamql.consume.claims.liveness import is_abandoned
 from streamql.consume.claims.owner import running, this_owner
 from streamql.features.tasks.model.runs import GraphRun, TaskRun, TaskState, continued, ready
@@ -55,10 +56,23 @@ class _Claiming:
         is_done = False
         try:
             is_done = changed(self._spark, self._root, step) is not None
+            if is_done and self._made is not None:
+                row = _begun(self._made)
+                tell_began(self._spark, lambda: ([row], [], {}))
         finally:
             if not is_done:
                 self.forget()
         return self._made
+
+
+def around_of(claimed: Claimed) -> Around:
+    """Returns a claimed task as the work around its statements."""
+    return Around(work_id(_begun(claimed)), "TASK", str(claimed.task.name))
+
+
+def _begun(claimed: Claimed) -> Event:
+    row = run_event(claimed.root, claimed.run, claimed.entry, claimed.task.body)
+    return {**row, "ended_at": None, "outcome": None}
 
 
 def begin(spark: SparkSession, root_uuid: str, tick_ms: int, *, by_hand: bool = False) -> Claimed | None:

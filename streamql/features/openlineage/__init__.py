@@ -1,0 +1,1 @@
+"""Lineage: consumptions, refreshes and tasks as events of OpenLineage."""
