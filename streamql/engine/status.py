@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -100,7 +100,17 @@ def stream_facts(spark: SparkSession, states: Sequence[StreamState]) -> tuple[St
     one job. A broken stream has the reason. Raises CATALOG_UNREADABLE."""
     if not states:
         return ()
-    ledger = or_nothing(lambda: newest(spark), "last consumption")
+    return _all_facts(spark, states, or_nothing(lambda: newest(spark), "last consumption"))
+
+
+def present_facts(spark: SparkSession, states: Sequence[StreamState]) -> tuple[StreamFacts, ...]:
+    """Returns what `stream_facts` returns, without the newest consumptions, of which the ledger knows. Runs no job."""
+    return _all_facts(spark, states, {})
+
+
+def _all_facts(
+    spark: SparkSession, states: Sequence[StreamState], ledger: Mapping[str, Newest]
+) -> tuple[StreamFacts, ...]:
     found = statuses(spark, states)
     return tuple(_facts(spark, s, status, ledger.get(s.stream.uuid)) for s, status in zip(states, found, strict=True))
 

@@ -8,6 +8,7 @@ from streamql.features.dynamic.feature import DYNAMIC_TABLES
 from streamql.features.expectations.feature import EXPECTATIONS
 from streamql.features.kafka.feature import KAFKA
 from streamql.features.keys.feature import KEYS
+from streamql.features.metrics.feature import METRICS
 from streamql.features.replay.feature import REPLAY
 from streamql.features.streams.feature import STREAMS
 from streamql.features.tablestore.feature import TABLESTORE
@@ -25,6 +26,7 @@ FEATURES: tuple[Feature, ...] = (
     TABLESTORE,
     REPLAY,
     TASKS,
+    METRICS,
     TRANSLATE,
     VIEWS,
 )
