@@ -32,16 +32,22 @@ def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamS
     """Returns the status of several streams. The newest versions of all tables are read at once, and so are the topics of one storage
     connection. Only streams on tables that lag or are broken are examined one by one."""
 
-    def status(state: StreamState, peeked: Peek | None, opened: Opened | None) -> StreamStatus:
-        is_current = peeked is not None and peeked.is_same and peeked.position == state.offset.position
-        if is_current and peeked is not None and not catalog_of(spark).was_restored(state):
-            return _with_blocked(_current(peeked.time_ms, str(state.stream.source.name), state), state)
-        return status_of(spark, state, opened)
+    catalog = catalog_of(spark)
 
-    peeks = peek(spark, [s.stream.source for s in states])
+    def known(state: StreamState, peeked: Peek | None) -> StreamStatus | None:
+        is_current = peeked is not None and peeked.is_same and peeked.position == state.offset.position
+        if not is_current or peeked is None or catalog.was_restored(state):
+            return None
+        return _with_blocked(_current(peeked.time_ms, str(state.stream.source.name), state), state)
+
+    sources = [s.stream.source for s in states]
+    found = [known(state, peeked) for state, peeked in zip(states, peek(spark, sources), strict=True)]
     opened = open_many(spark, [(s.stream.source, s.offset) for s in states])
+    left = [i for i, status in enumerate(found) if status is None]
     with ThreadPoolExecutor(LOOKS_AT_ONCE, initializer=activate, initargs=(spark,)) as pool:
-        return list(pool.map(status, states, peeks, opened))
+        examined = pool.map(lambda i: status_of(spark, states[i], opened[i]), left)
+        others = dict(zip(left, examined, strict=True))
+    return [others[i] if status is None else status for i, status in enumerate(found)]
 
 
 def status_of(spark: SparkSession, state: StreamState, opened: Opened | None = None) -> StreamStatus:

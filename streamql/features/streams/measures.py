@@ -13,7 +13,7 @@ from streamql.engine.measures import Measure, Metric, Sample, one_of
 from streamql.engine.status import present_facts
 from streamql.engine.stream_facts import State, StreamFacts, StreamStatus
 from streamql.model import StreamMode
-from streamql.shared import constants
+from streamql.shared import change_types
 from streamql.sources.registry import type_of
 from streamql.times import now_ms
 
@@ -124,7 +124,7 @@ SECONDS = Metric(
 )
 
 OUTCOMES = ("CONSUMED", "FAILED", "PARTIALLY_COMMITTED", "IN_DOUBT")
-CHANGE_TYPES = tuple(constants("changeTypes"))
+CHANGE_TYPES = change_types()
 STATES: tuple[str, ...] = get_args(State)
 
 
