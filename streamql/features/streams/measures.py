@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.engine.measures import Measure, Metric, Sample, one_of
-from streamql.engine.status import present_facts
+from streamql.engine.status import Examined, present_facts
 from streamql.engine.stream_facts import State, StreamFacts, StreamStatus
 from streamql.model import StreamMode
 from streamql.shared import change_types
@@ -127,11 +127,14 @@ OUTCOMES = ("CONSUMED", "FAILED", "PARTIALLY_COMMITTED", "IN_DOUBT")
 CHANGE_TYPES = change_types()
 STATES: tuple[str, ...] = get_args(State)
 
+_examined = Examined()
+"""What this process knows of streams that lag, so that a scrape examines only those that have changed."""
+
 
 def _look(spark: SparkSession) -> Iterator[Sample]:
     states = catalog_of(spark).all(spark)
     now = now_ms()
-    for state, facts in zip(states, present_facts(spark, states), strict=True):
+    for state, facts in zip(states, present_facts(spark, states, _examined), strict=True):
         name = facts.name
         yield INFO.sample(1, name, facts.source, type_of(state.stream.source).label, facts.mode)
         yield from one_of(STATE, STATES, facts.state, name)
