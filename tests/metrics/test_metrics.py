@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from streamql.features.metrics.exposition import text_of
 from streamql.features.metrics.looks import Looks, look
 from streamql.features.metrics.serving import serving
 from streamql.features.tasks.runs.store import all_tasks
-from tests.consume.support import TRACKED, data_of, fresh_schema, killed, path_of, run, tracked_table
+from tests.consume.support import TRACKED, data_of, fresh_schema, killed, run, tracked_table
 from tests.metrics.page import Page
 
 CONSUMPTIONS = """\
@@ -225,6 +225,8 @@ def test_a_look_runs_no_job_and_what_is_broken_does_not_fail_it(spark: SparkSess
     assert page.one("streamql_stream_backlog_rows", stream=fine) == 1
     week = 7 * 86_400
     assert week - 600 < (page.one("streamql_stream_until_stale_seconds", stream=fine) or 0) <= week
+    run(spark, "INSERT INTO fine_t VALUES (2)")
+    assert page_of(spark).one("streamql_stream_lag_versions", stream=fine) == 2, "what was kept of it is not shown"
     run(spark, "DROP TABLE broken_t")
     page = page_of(spark)
     broken = f"{schema}.broken"
@@ -280,18 +282,33 @@ def test_the_command(spark: SparkSession, schema: str, tmp_path: Path, capfd: py
     file = tmp_path / "streamql.prom"
     assert main([*command, "--textfile", str(file)]) == 0
     assert Page(file.read_text()).one("streamql_up") == 1
+
+    def until_stopped(arguments: list[str], act: Callable[[], None]) -> int:
+        def then_stop() -> None:
+            act()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        thread = threading.Thread(target=then_stop)
+        thread.start()
+        code = main([*command, *arguments])
+        thread.join()
+        return code
+
     scraped: list[str] = []
 
-    def scrape_and_stop() -> None:
+    def scrape() -> None:
         deadline = time.monotonic() + 60
         while "Ctrl-C ends it" not in (said := capfd.readouterr().out) and time.monotonic() < deadline:
             time.sleep(0.1)
         scraped.append(get(int(said.split(":")[2].split("/")[0])))
-        os.kill(os.getpid(), signal.SIGTERM)
 
-    thread = threading.Thread(target=scrape_and_stop)
-    thread.start()
-    assert main([*command, "--serve", "0"]) == 0
-    thread.join()
+    def see_it_again() -> None:
+        deadline = time.monotonic() + 60
+        while not file.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    assert until_stopped(["--serve", "0"], scrape) == 0
     assert Page(scraped[0]).one("streamql_stream_has_data", stream=f"{schema}.s") == 0
-    assert path_of(spark).is_dir()
+    file.unlink()
+    assert until_stopped(["--textfile", str(file), "--every", "100ms"], see_it_again) == 0
+    assert Page(file.read_text()).one("streamql_up") == 1

@@ -5,8 +5,8 @@ A look reads the catalog and the logs of the sources. It runs no Spark job, read
 consumes nothing. Counters are kept in the catalog, so all processes that measure show the same numbers, and
 a restart does not set them back.
 
-  --serve     serves http://HOST:PORT/metrics until it is stopped. Each scrape looks; scrapes within a
-              second share one look. If the catalog cannot be read, the page still answers, and
+  --serve     serves http://HOST:PORT/metrics until it is stopped, once it has looked for the first time.
+              Each scrape looks; scrapes within a second share one look. If the catalog cannot be read, the page still answers, and
               streamql_up is 0. Without a HOST only this machine can reach it. There is no password, and
               the page has names of streams, tables and tasks: let a proxy ask for one.
   --textfile  writes FILE for the textfile collector of node_exporter, which takes names that end in
@@ -21,6 +21,7 @@ It needs the Python package prometheus_client: pip install 'streamql[metrics]'
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +33,7 @@ from streamql.console.options import Options, path_text
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from streamql.console.jobs.stop_signals import Stop
     from streamql.features.metrics.address import Address
     from streamql.features.metrics.looks import Looks, Seen
 
@@ -120,35 +122,41 @@ def _print(seen: Seen, *, is_openmetrics: bool) -> int:
 
 
 def _serve(looks: Looks, address: Address) -> int:
-    import logging
-
     from streamql.console.jobs.stop_signals import Stop
+
+    if not address.is_loopback:
+        logging.getLogger("streamql").warning(
+            "other machines can reach the page, which has names of streams, tables and tasks, and no password"
+        )
+    with Stop() as stop:
+        looks.get()  # the first look reads much that later ones know: a scrape would not wait for it
+        return _until_stopped(looks, address, stop)
+
+
+def _until_stopped(looks: Looks, address: Address, stop: Stop) -> int:
     from streamql.features.metrics.serving import serving
 
-    log = logging.getLogger("streamql")
-    if not address.is_loopback:
-        log.warning("other machines can reach the page, which has names of streams, tables and tasks, and no password")
-    with Stop() as stop, serving(address, looks.get) as port:
+    with serving(address, looks.get) as port:
         print(f"metrics at {address.url(port)}; Ctrl-C ends it", flush=True)
         while not stop.wait(POLL_SECONDS):
             if _java_has_ended():
-                log.warning("Spark's process has ended")
                 return FAILED
     return OK
 
 
 def _java_has_ended() -> bool:
-    """Returns whether the JVM that this process started is dead. A service manager can then start the command again."""
+    """Returns whether the JVM that this process started is dead, and warns then. A service manager can start the command again."""
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
-    return process is not None and process.poll() is not None
+    if process is None or process.poll() is None:
+        return False
+    logging.getLogger("streamql").warning("Spark's process has ended")
+    return True
 
 
 def _write(looks: Looks, path: Path, every: float | None) -> int:
     """Writes the file once, or until a signal comes. Then a file that cannot be written is tried again."""
-    import logging
-
     from streamql.console.jobs.stop_signals import Stop
     from streamql.features.metrics.exposition import write
 
@@ -168,5 +176,4 @@ def _write(looks: Looks, path: Path, every: float | None) -> int:
             if stop.wait(every):
                 return OK
             if _java_has_ended():
-                log.warning("Spark's process has ended")
                 return FAILED
