@@ -1,4 +1,4 @@
-"""The floor under every statement: an empty read, SHOW STREAMS, stream_has_data."""
+"""The floor under every statement: an empty read, SHOW STREAMS, stream_has_data; and a look of `streamql metrics`."""
 
 from __future__ import annotations
 
@@ -67,8 +67,24 @@ def show_streams(context: Context, rows: int) -> list[Case]:
     ]
 
 
+def metrics_look(context: Context, rows: int) -> list[Case]:
+    """A look of `streamql metrics` at 500 streams with its page, as a scrape makes them, beside SHOW STREAMS over them."""
+    from streamql.features.metrics.exposition import text_of
+    from streamql.features.metrics.looks import look
+
+    prepare(context)
+
+    def run() -> None:
+        seen = look(context.spark)
+        assert (seen.problem, seen.problems) == (None, {})
+        text_of(seen)
+
+    return [Case("streamql", run), repeated(context, "SHOW STREAMS", f"SHOW STREAMS IN {SCHEMA}", 3)]
+
+
 BENCHMARKS = (
     Benchmark("empty_read", "SELECT * FROM s, nothing new", empty_read, 0, (Target(0.06),)),
     Benchmark("has_data", "SELECT stream_has_data('s')", has_data, 0, (Target(0.03),)),
     Benchmark("show_streams", "SHOW STREAMS with 500 streams", show_streams, 0, (Target(1.0),)),
+    Benchmark("metrics_look", "a scrape of streamql metrics with 500 streams", metrics_look, 0, (Target(0.5),)),
 )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from streamql.registered import records
 
 if TYPE_CHECKING:  # some need PySpark, which `streamql --help` does not wait for
+    from streamql.catalog.counts import Ended
     from streamql.catalog.observers import Observer
     from streamql.catalog.stored import StoredTable
     from streamql.catalog.tables import EventView
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # some need PySpark, which `streamql --help` does not wait fo
     from streamql.engine import StatementType
     from streamql.engine.doctor.check import Check
     from streamql.engine.functions import SqlFunction
+    from streamql.engine.measures import Measure
     from streamql.engine.work import MakeWork
     from streamql.reading import ReadForm
     from streamql.sources.definitions import Definition
@@ -84,6 +86,11 @@ class Feature:
     """What a definition shows of another table's rows; None: it shows none."""
     event_views: Callable[[], Mapping[str, EventView]] = dict
     """Views over events of its own in the catalog's table of events, by name."""
+    counts: Callable[[Mapping[str, int], Ended], Mapping[str, int]] = lambda *_: {}
+    """What it counts of the consumptions of a stream, beside outcomes and rows. Takes what was counted before a consumption, and returns
+    the numbers that change. They are kept with the stream, and must be small."""
+    measures: Callable[[], Sequence[Measure]] = tuple
+    """What `streamql metrics` shows of it."""
     new_table: Callable[[str, Mapping[str, str], Sequence[Mapping[str, Any]]], None] = lambda *_: None
     """Refuses a table that a statement is about to make: its name, its properties, and its columns as Spark's JSON schema has them."""
     checks: Callable[[], Sequence[Check[Any]]] = tuple

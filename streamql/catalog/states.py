@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
+from streamql.catalog.counts import Counts, counted, counts_json, ended_by, read_counts
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, Position, Stream, StreamMode, TableSource
 from streamql.names import Name
@@ -18,6 +19,9 @@ other streams in format 2. Streams with terms are written in format 3: a release
 FORMAT_OF_SOURCES = 2
 
 StatementOutcome = Literal["open", "done", "fenced"]
+
+NO_COUNTS = Counts()
+"""The counts of a stream that was never consumed, or whose counts an earlier release has dropped."""
 
 
 @dataclass(frozen=True)
@@ -172,13 +176,15 @@ class Claim(Numbered):
 @dataclass(frozen=True)
 class StreamState:
     """A stream with what changes about it. `sequence`: the number of its last event. `claim`: None if no statement holds the stream.
-    `last_consumed_ms`: when it was last consumed, in milliseconds since 1970; None: never."""
+    `last_consumed_ms`: when it was last consumed, in milliseconds since 1970; None: never. `counts`: what its consumptions have done in
+    sum."""
 
     stream: Stream
     offset: Offset
     sequence: int
     claim: Claim | None = None
     last_consumed_ms: int | None = None
+    counts: Counts = NO_COUNTS
 
     @property
     def name(self) -> Name:
@@ -188,6 +194,13 @@ class StreamState:
     def next(self, **changes: Any) -> StreamState:
         """Returns the state after one more event. `changes`: fields with their new values."""
         return replace(self, sequence=self.sequence + 1, **changes)
+
+    def counting(self, events: Sequence[Mapping[str, Any]]) -> StreamState:
+        """Returns the state with a consumption counted. `events`: its rows of the ledger, which the same commit adds; of other streams,
+        too."""
+        own = [e for e in events if e["stream_id"] == self.stream.uuid]
+        ended = ended_by(self.stream.source.type_name, own)
+        return self if ended is None else replace(self, counts=counted(self.counts, ended))
 
 
 def encode(state: StreamState) -> str:
@@ -210,6 +223,7 @@ def encode(state: StreamState) -> str:
             "sequence": state.sequence,
             "last_consumed_ms": state.last_consumed_ms,
             "claim": None if state.claim is None else _claim(state.claim),
+            **({} if state.counts == NO_COUNTS else {"counts": counts_json(state.counts)}),
         },
         sort_keys=True,
     )
@@ -256,6 +270,7 @@ def decoded(text: str, other: Callable[[Mapping[str, Any]], T | None]) -> Stream
             read_count(data["sequence"]),
             None if claim is None else _read_claim(claim),
             data["last_consumed_ms"],
+            read_counts(data.get("counts")),
         )
     except (LookupError, TypeError, ValueError, AttributeError) as e:
         raise StreamqlError(

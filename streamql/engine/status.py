@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import time
+import zlib
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -26,22 +28,70 @@ from streamql.times import now_ms
 log = logging.getLogger("streamql")
 
 LOOKS_AT_ONCE = 8
+EXAMINED_SECONDS = 300.0
+"""How long the status of a stream that lags is kept at least; at most twice as long. See `Examined`."""
 
 
-def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamStatus]:
+class Examined:
+    """The status of streams that lag, for a process that looks again and again. It is examined again if the stream or its source has
+    changed, or after some minutes: history can be removed without a new version.
+
+    `lag_seconds` grows by the time that has passed. What else depends on the time (`stale_soon`, and `has_data` by it) is as it was.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[StreamState, Peek, StreamStatus, float]] = {}
+
+    def find(self, state: StreamState, peeked: Peek | None) -> StreamStatus | None:
+        """Returns the status of a stream. `peeked`: its source now; None: that is not known. None: it must be examined."""
+        kept = self._kept.get(state.stream.uuid)
+        if kept is None or peeked is None or kept[:2] != (state, peeked):
+            return None
+        status, passed = kept[2], time.monotonic() - kept[3]
+        # Not all at once: each stream has its own time.
+        if passed > EXAMINED_SECONDS * (1 + zlib.crc32(state.stream.uuid.encode()) % 100 / 100):
+            return None
+        lag = status.lag_seconds
+        return status if lag is None else replace(status, lag_seconds=lag + int(passed))
+
+    def keep(self, state: StreamState, peeked: Peek | None, status: StreamStatus) -> None:
+        """Keeps a status that was found now, if the stream can be read, and its source is certain."""
+        self._kept.pop(state.stream.uuid, None)
+        if peeked is not None and peeked.is_same and status.invalid_reason is None:
+            self._kept[state.stream.uuid] = (state, peeked, status, time.monotonic())
+
+    def forget_others(self, states: Sequence[StreamState]) -> None:
+        """Forgets streams that are not among these."""
+        uuids = {s.stream.uuid for s in states}
+        for uuid in self._kept.keys() - uuids:
+            del self._kept[uuid]
+
+
+def statuses(
+    spark: SparkSession, states: Sequence[StreamState], examined: Examined | None = None
+) -> list[StreamStatus]:
     """Returns the status of several streams. The newest versions of all tables are read at once, and so are the topics of one storage
-    connection. Only streams on tables that lag or are broken are examined one by one."""
+    connection. Only streams on tables that lag or are broken are examined one by one. `examined`: what is known of them; None: nothing."""
+    catalog = catalog_of(spark)
+    kept = Examined() if examined is None else examined
 
-    def status(state: StreamState, peeked: Peek | None, opened: Opened | None) -> StreamStatus:
-        is_current = peeked is not None and peeked.is_same and peeked.position == state.offset.position
-        if is_current and peeked is not None and not catalog_of(spark).was_restored(state):
-            return _with_blocked(_current(peeked.time_ms, str(state.stream.source.name), state), state)
-        return status_of(spark, state, opened)
+    def known(state: StreamState, peeked: Peek | None) -> StreamStatus | None:
+        if peeked is None or not peeked.is_same or catalog.was_restored(state):
+            return None
+        if peeked.position != state.offset.position:
+            return kept.find(state, peeked)
+        return _with_blocked(_current(peeked.time_ms, str(state.stream.source.name), state), state)
 
     peeks = peek(spark, [s.stream.source for s in states])
+    found = [known(state, peeked) for state, peeked in zip(states, peeks, strict=True)]
     opened = open_many(spark, [(s.stream.source, s.offset) for s in states])
+    left = [i for i, status in enumerate(found) if status is None]
     with ThreadPoolExecutor(LOOKS_AT_ONCE, initializer=activate, initargs=(spark,)) as pool:
-        return list(pool.map(status, states, peeks, opened))
+        for i, status in zip(left, pool.map(lambda i: status_of(spark, states[i], opened[i]), left), strict=True):
+            found[i] = status
+            kept.keep(states[i], peeks[i], status)
+    kept.forget_others(states)
+    return [status for status in found if status is not None]
 
 
 def status_of(spark: SparkSession, state: StreamState, opened: Opened | None = None) -> StreamStatus:
@@ -100,8 +150,21 @@ def stream_facts(spark: SparkSession, states: Sequence[StreamState]) -> tuple[St
     one job. A broken stream has the reason. Raises CATALOG_UNREADABLE."""
     if not states:
         return ()
-    ledger = or_nothing(lambda: newest(spark), "last consumption")
-    found = statuses(spark, states)
+    return _all_facts(spark, states, or_nothing(lambda: newest(spark), "last consumption"))
+
+
+def present_facts(
+    spark: SparkSession, states: Sequence[StreamState], examined: Examined | None = None
+) -> tuple[StreamFacts, ...]:
+    """Returns what `stream_facts` returns, without the newest consumptions, of which the ledger knows. Runs no job. `examined`: as
+    `statuses` takes it."""
+    return _all_facts(spark, states, {}, examined)
+
+
+def _all_facts(
+    spark: SparkSession, states: Sequence[StreamState], ledger: Mapping[str, Newest], examined: Examined | None = None
+) -> tuple[StreamFacts, ...]:
+    found = statuses(spark, states, examined)
     return tuple(_facts(spark, s, status, ledger.get(s.stream.uuid)) for s, status in zip(states, found, strict=True))
 
 

@@ -8,6 +8,7 @@ from streamql.features.dynamic.feature import DYNAMIC_TABLES
 from streamql.features.expectations.feature import EXPECTATIONS
 from streamql.features.kafka.feature import KAFKA
 from streamql.features.keys.feature import KEYS
+from streamql.features.metrics.feature import METRICS
 from streamql.features.openlineage.feature import OPENLINEAGE
 from streamql.features.replay.feature import REPLAY
 from streamql.features.streams.feature import STREAMS
@@ -26,8 +27,9 @@ FEATURES: tuple[Feature, ...] = (
     TABLESTORE,
     REPLAY,
     TASKS,
+    METRICS,
+    OPENLINEAGE,
     TRANSLATE,
     VIEWS,
-    OPENLINEAGE,
 )
 """In the order in which the kernel asks them what a text, or a name, stands for."""

@@ -1,12 +1,12 @@
 """`python -m tests.docs.reference` writes docs/configuration.md, from `streamql.settings`, and docs/python-api.md, from docstrings. It also
-writes the table of platforms in docs/compatibility.md."""
+writes the tables of platforms in docs/compatibility.md and of metrics in docs/monitoring.md."""
 
 from __future__ import annotations
 
 from streamql import settings
 from streamql.extension.host import JAVA_NEEDED
 from streamql.extension.settings import EXTENSIONS
-from tests.docs import api, platforms
+from tests.docs import api, metrics, platforms
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "configuration.md"
@@ -120,4 +120,5 @@ def reference() -> str:
 if __name__ == "__main__":
     PAGE.write_text(reference(), encoding="utf-8")
     api.PAGE.write_text(api.api(), encoding="utf-8")
+    metrics.PAGE.write_text(metrics.with_table(metrics.PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     platforms.PAGE.write_text(platforms.with_table(platforms.PAGE.read_text(encoding="utf-8")), encoding="utf-8")

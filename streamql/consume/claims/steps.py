@@ -190,7 +190,7 @@ def ending(spark: SparkSession, claim: Claim, outcome: str, error: str | None, i
         for statement in claim.statements or (READING,)
         if claim.reads(statement, s.stream.uuid)
     ]
-    return Change(held, after, events, claim)
+    return Change(held, [s.counting(events) for s in after], events, claim)
 
 
 def end_claim(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -> None:

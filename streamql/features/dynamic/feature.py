@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamql.feature import Command, Feature, pages
 
 if TYPE_CHECKING:
+    from streamql.catalog.counts import Ended
     from streamql.catalog.stored import StoredTable
     from streamql.dialect.grammar import Grammar
     from streamql.dialect.vocabulary import Vocabulary
     from streamql.engine import StatementType
     from streamql.engine.doctor.check import Check
+    from streamql.engine.measures import Measure
     from streamql.engine.work import MakeWork
     from streamql.sources.definitions import Definition
     from streamql.sources.protocol import SourceType
@@ -49,6 +51,18 @@ def _checks() -> Sequence[Check[Any]]:
     return (DynamicTables(),)
 
 
+def _counts(before: Mapping[str, int], ended: Ended) -> Mapping[str, int]:
+    from streamql.features.dynamic.counts import counts
+
+    return counts(before, ended)
+
+
+def _measures() -> Sequence[Measure]:
+    from streamql.features.dynamic.measures import MEASURE
+
+    return (MEASURE,)
+
+
 def _vocabulary() -> Vocabulary:
     from streamql.features.dynamic.vocabulary import VOCABULARY
 
@@ -74,6 +88,8 @@ DYNAMIC_TABLES = Feature(
     source_types=_source_types,
     stored=_stored,
     checks=_checks,
+    counts=_counts,
+    measures=_measures,
     vocabulary=_vocabulary,
     topics=_TOPICS,
     work=_work,

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from streamql.feature import Feature, pages
 
 if TYPE_CHECKING:
+    from streamql.catalog.counts import Ended
     from streamql.dialect.grammar import Grammar
     from streamql.dialect.vocabulary import Vocabulary
     from streamql.engine.doctor.check import Check
     from streamql.engine.functions import SqlFunction
+    from streamql.engine.measures import Measure
     from streamql.terms import TermType
 
 
@@ -39,6 +41,18 @@ def _checks() -> Sequence[Check[Any]]:
     return (Violations(),)
 
 
+def _counts(before: Mapping[str, int], ended: Ended) -> Mapping[str, int]:
+    from streamql.features.expectations.measures import counts
+
+    return counts(before, ended)
+
+
+def _measures() -> Sequence[Measure]:
+    from streamql.features.expectations.measures import MEASURE
+
+    return (MEASURE,)
+
+
 def _vocabulary() -> Vocabulary:
     from streamql.features.expectations.vocabulary import VOCABULARY
 
@@ -57,6 +71,8 @@ EXPECTATIONS = Feature(
     terms=_terms,
     functions=_functions,
     checks=_checks,
+    counts=_counts,
+    measures=_measures,
     vocabulary=_vocabulary,
     topics=pages("expectations"),
     explains=_explains,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from streamql.dialect.vocabulary import Vocabulary
     from streamql.engine import StatementType
     from streamql.engine.functions import SqlFunction
+    from streamql.engine.measures import Measure
     from streamql.sources.protocol import SourceType
 
 
@@ -46,6 +47,12 @@ def _functions() -> Mapping[str, SqlFunction]:
     return FUNCTIONS
 
 
+def _measures() -> Sequence[Measure]:
+    from streamql.features.streams.measures import MEASURE
+
+    return (MEASURE,)
+
+
 def _vocabulary() -> Vocabulary:
     from streamql.features.streams.vocabulary import VOCABULARY
 
@@ -65,6 +72,7 @@ STREAMS = Feature(
     statements=_statements,
     source_types=_source_types,
     functions=_functions,
+    measures=_measures,
     vocabulary=_vocabulary,
     topics=_TOPICS,
 )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from streamql.dialect.vocabulary import Vocabulary
     from streamql.engine import StatementType
     from streamql.engine.doctor.check import Check
+    from streamql.engine.measures import Measure
     from streamql.engine.work import MakeWork
 
 
@@ -41,6 +42,12 @@ def _checks() -> Sequence[Check[Any]]:
     return (Tasks(),)
 
 
+def _measures() -> Sequence[Measure]:
+    from streamql.features.tasks.measures import MEASURE
+
+    return (MEASURE,)
+
+
 def _work() -> Sequence[MakeWork]:
     from streamql.features.tasks.runs.work import TaskWork
 
@@ -59,6 +66,7 @@ TASKS = Feature(
     statements=_statements,
     event_views=_event_views,
     checks=_checks,
+    measures=_measures,
     vocabulary=_vocabulary,
     work=_work,
     topics=pages(

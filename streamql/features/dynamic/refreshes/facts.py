@@ -95,7 +95,17 @@ def dynamic_facts(
     known = all_dynamic(spark)
     if not known:
         return []
-    recent = or_nothing(lambda: recent_refreshes(spark, known), "last refresh")
+    return facts_of(spark, or_nothing(lambda: recent_refreshes(spark, known), "last refresh"), chosen, tried=tried)
+
+
+def facts_of(
+    spark: SparkSession,
+    recent: Mapping[str, Recent],
+    chosen: Sequence[DynamicTable] | None = None,
+    *,
+    tried: Mapping[str, Tried] | None = None,
+) -> list[DynamicFacts]:
+    """Returns what `dynamic_facts` returns. `recent`: the last refreshes, by the id of the definition, so that no job is needed."""
     found = {s.table.definition.uuid: s for s in statuses(spark)}
     ids = {str(s.table.name): uid for uid, s in found.items()}
     now = now_ms()

@@ -25,7 +25,7 @@ from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.errors import ERROR_CLASSES, StreamqlError
 from streamql.features.dynamic.refreshes.clock import has_failed, outdated_since
-from streamql.features.dynamic.refreshes.status import NOT_COMPUTED
+from streamql.features.dynamic.refreshes.status import NOT_COMPUTED, REFRESHED
 from streamql.features.dynamic.refreshes.timings import remember, timings_of
 from streamql.features.dynamic.refreshes.written import (
     drop_duplicates,
@@ -49,8 +49,6 @@ from streamql.sources.views.query import QuerySource
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
-
-REFRESHED = "REFRESHED"
 
 REASONS = {
     "FIRST": "the first refresh",
@@ -372,28 +370,29 @@ def _note_unchanged(
     clock = query_of(state).clock if opened is None else opened.ref.clock
     tried = replace(query_of(state), clock=clock, tried_ms=began_ms)
     after = state.next(stream=replace(state.stream, source=tried), last_consumed_ms=now_ms())
-    if not catalog_of(spark).commit(spark, [state], [after], [_event(spark, table, after, began_ms, None)]):
+    if not _committed(spark, table, state, after, began_ms, None):
         raise Overtaken
 
 
-def _event(
-    spark: SparkSession, table: DynamicTable, after: StreamState, began_ms: int, error: str | None
-) -> dict[str, object]:
-    """Returns the row of the ledger for a refresh that claimed nothing. `after`: the hidden stream after it."""
+def _committed(
+    spark: SparkSession, table: DynamicTable, before: StreamState, after: StreamState, began_ms: int, error: str | None
+) -> bool:
+    """Commits a refresh that claimed nothing, with its row of the ledger. `before`, `after`: the hidden stream. Returns False if another
+    process has changed it."""
     text = f"REFRESH {table.label} {table.name}"
-    return refresh_event(after, str(uuid.uuid4()), text, user_of(spark), began_ms, now_ms(), error)
+    event = refresh_event(after, str(uuid.uuid4()), text, user_of(spark), began_ms, now_ms(), error)
+    return catalog_of(spark).commit(spark, [before], [after.counting([event])], [event])
 
 
 def _note_failure(
     spark: SparkSession, table: DynamicTable, before: StreamState, began_ms: int, e: BaseException
 ) -> None:
     """Adds a failed refresh to the table's history, unless the end of its claim has added it already."""
-    catalog = catalog_of(spark)
     try:
-        state = catalog.by_uuid(spark, table.stream_id)
+        state = catalog_of(spark).by_uuid(spark, table.stream_id)
         if state is None or state.claim is not None or state.sequence > before.sequence + 1:
             return
         after = state.next(stream=replace(state.stream, source=replace(query_of(state), tried_ms=began_ms)))
-        catalog.commit(spark, [state], [after], [_event(spark, table, after, began_ms, sentence(e))])
+        _committed(spark, table, state, after, began_ms, sentence(e))
     except Exception as other:  # the caller raises the error of the refresh, which matters more
         log.debug("the failure was not noted: %s", other)

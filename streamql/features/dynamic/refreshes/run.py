@@ -13,13 +13,13 @@ from streamql.catalog.events import UNCHANGED
 from streamql.consume import session_transactions
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.refreshes.refresh import (
-    REFRESHED,
     Overtaken,
     Result,
     code_of,
     pinned_versions,
     refresh_table,
 )
+from streamql.features.dynamic.refreshes.status import REFRESHED
 from streamql.features.dynamic.source.backing import reads_of
 from streamql.features.dynamic.source.graph import in_order
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic

@@ -38,6 +38,9 @@ BEHIND: Mapping[str, str] = MappingProxyType(
 )
 """Why a table is behind, as texts for messages."""
 
+REFRESHED = "REFRESHED"
+"""The outcome of a refresh that wrote."""
+
 NOT_COMPUTED = "an incremental refresh failed"
 """The prefix of the reason why a refresh is full, if an incremental one has failed before it."""
 
@@ -83,7 +86,7 @@ class DynamicStatus:
 def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) -> list[DynamicStatus]:
     """Returns the status of tables; None: of all. Reads the versions of their source tables at once, and runs no job."""
     known = all_dynamic(spark)
-    states = {t.definition.uuid: catalog_of(spark).by_uuid(spark, t.stream_id) for t in known}
+    states = {t.definition.uuid: catalog_of(spark).last_read(spark, t.stream_id) for t in known}
     sources = {uid: query_of(s) for uid, s in states.items() if s is not None}
     ids = {uid: frozenset(t.table_id for _, t in source.tables) for uid, source in sources.items()}
     reads = upstream(known, ids)
@@ -288,7 +291,7 @@ def _refresh(table: DynamicTable, row: Mapping[str, object]) -> Refresh:
     details, metrics = read("details"), read("metrics")
     through = json.loads(str(row["positions"]))[1] if row["positions"] else None
     reason = _text(details.get("reason"))
-    outcome = "REFRESHED" if row["outcome"] == "CONSUMED" else str(row["outcome"])
+    outcome = REFRESHED if row["outcome"] == "CONSUMED" else str(row["outcome"])
     return Refresh(
         str(table.name),
         UNCHANGED if reason == UNCHANGED else outcome,

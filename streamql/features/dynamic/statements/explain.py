@@ -12,13 +12,12 @@ from streamql.catalog.events import UNCHANGED
 from streamql.delta.neutral import dynamic_session
 from streamql.features.dynamic.refreshes.refresh import (
     REASONS,
-    REFRESHED,
     choose_mode,
     due,
     free_stream,
     pinned_versions,
 )
-from streamql.features.dynamic.refreshes.status import newest_refreshes
+from streamql.features.dynamic.refreshes.status import REFRESHED, newest_refreshes
 from streamql.features.dynamic.refreshes.timings import timings_of
 from streamql.features.dynamic.source.analysis import not_incremental
 from streamql.features.dynamic.source.backing import query_of, shown_names

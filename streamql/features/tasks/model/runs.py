@@ -6,13 +6,16 @@ entry of the root. So one process at a time runs a task of a graph run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from streamql.catalog.states import Owner, read_count
 
 TaskState = Literal["RUNNING", "SUCCEEDED", "FAILED", "CANCELLED", "SKIPPED"]
+TASK_STATES: tuple[TaskState, ...] = get_args(TaskState)
+TOOK = "took_ms"
+"""The name, among the counts of a task, of the milliseconds that its runs took together."""
 SUSPENDED, FALSE, NOT_REACHED, ABOVE = "it is suspended", "WHEN is false", "all tasks before it were skipped", "failed"
 """Why a task was skipped. ABOVE: a task before it failed; the reason is `task NAME failed`."""
 
@@ -174,6 +177,19 @@ def ready(run: GraphRun, nodes: Mapping[str, Node], root: str) -> list[str]:
     has_begun = any(t.state != "SKIPPED" for t in run.tasks.values())
     is_waited_for = any(not nodes[t.uuid].is_finalizer for t in run.running if t.uuid in nodes)
     return found if found or is_waited_for or not has_begun else finals
+
+
+def counted(
+    before: Mapping[str, Mapping[str, int]], ended: Iterable[TaskRun], known: Container[str]
+) -> dict[str, dict[str, int]]:
+    """Returns the counts of tasks, by their ids, after some have ended. `known`: the ids of the tasks that there are; others are left
+    out."""
+    counts = {uuid: dict(own) for uuid, own in before.items() if uuid in known}
+    for task in ended:
+        own = counts.setdefault(task.uuid, {})
+        own[task.state] = own.get(task.state, 0) + 1
+        own[TOOK] = own.get(TOOK, 0) + max(0, task.ended_ms - task.started_ms)
+    return counts
 
 
 def run_json(run: GraphRun) -> dict[str, Any]:

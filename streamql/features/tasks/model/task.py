@@ -19,6 +19,8 @@ TIMEOUT_MS = 3_600_000
 TRIGGER_MS = 30_000
 """How often the condition of a task without a schedule is looked at."""
 _OPTION = "task"
+_COUNTS = "counts"
+"""The option that has what was counted of runs. An earlier release does not read it, and drops it with its next change."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Task:
     the catalog and schema in which its statements run. `failures_max`: 0: it is never suspended. `timeout_ms`: 0: there is none.
     `since_ms`: when it was resumed; ticks before do not count. `tick_ms`: the last tick for which a run began, or was left out because
     another run was under way. `runs`: of a root, its runs that have not ended; `last`: the last that ended; None: none has. `failures`:
-    how many runs have failed in a row. `number`: that of its last run.
+    how many runs have failed in a row. `number`: that of its last run. `counts`: of a root, how often its tasks have ended, by their ids:
+    by state, and in TOOK the milliseconds that they took together.
     """
 
     definition: Definition
@@ -52,6 +55,7 @@ class Task:
     number: int = 0
     runs: tuple[GraphRun, ...] = ()
     last: GraphRun | None = None
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def uuid(self) -> str:
@@ -123,7 +127,8 @@ class Task:
             "runs": [run_json(run) for run in self.runs],
             "last": None if self.last is None else run_json(self.last),
         }
-        return replace(self.definition, options={_OPTION: json.dumps(data, sort_keys=True)})
+        counts = {_COUNTS: json.dumps(self.counts, sort_keys=True)} if self.counts else {}
+        return replace(self.definition, options={_OPTION: json.dumps(data, sort_keys=True), **counts})
 
 
 def task_of(definition: Definition) -> Task:
@@ -142,6 +147,7 @@ def task_of(definition: Definition) -> Task:
                 "finalizes": None if finalizes is None else Name.of(finalizes),
                 "runs": tuple(read_run(run) for run in data["runs"]),
                 "last": None if last is None else read_run(last),
+                "counts": json.loads(definition.options.get(_COUNTS, "{}")),
             }
         )
     except (LookupError, TypeError, ValueError, AttributeError) as e:
@@ -177,7 +183,7 @@ def graph_of(root: Task, tasks: Sequence[Task]) -> dict[str, Node]:
 
 def root_of(task: Task, tasks: Sequence[Task]) -> Task | None:
     """Returns the root of a task's graph; None: the tasks before it do not exist."""
-    by_key = {t.name.key: t for t in tasks}
+    by_key = {} if task.is_root else {t.name.key: t for t in tasks}
     seen: set[str] = set()
     while not task.is_root:
         if task.uuid in seen:

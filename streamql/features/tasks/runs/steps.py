@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from streamql.catalog.observers import Around, Event, tell_began, work_id
 from streamql.consume.claims.liveness import is_abandoned
 from streamql.consume.claims.owner import running, this_owner
-from streamql.features.tasks.model.runs import GraphRun, TaskRun, TaskState, continued, ready
+from streamql.features.tasks.model.runs import GraphRun, TaskRun, TaskState, continued, counted, ready
 from streamql.features.tasks.model.task import Task, graph_of
 from streamql.features.tasks.runs.store import Change, changed, run_event
 from streamql.settings import LEASE, seconds
@@ -219,6 +219,7 @@ def _put(
     bodies = {t.uuid: t.body for t in tasks}
     now = {**{u: t for u, t in then.tasks.items() if u not in before.tasks and t.state != "RUNNING"}, **(ended or {})}
     after = _ended(root, then) if then.ended_ms else root.with_run(then).next()
+    after = replace(after, counts=counted(root.counts, now.values(), bodies))
     events: list[Mapping[str, Any]] = [run_event(after, then, t, bodies.get(t.uuid, "")) for t in now.values()]
     return Change(after, events)
 
