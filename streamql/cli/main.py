@@ -218,7 +218,6 @@ def _spark(options: Options) -> SparkSession:
     if options.verbose:
         os.environ.setdefault("STREAMQL_LOG_LEVEL", "info")
     import streamql
-
     from streamql.settings import RUN
 
     return streamql.session(options.data, {**options.conf, **({RUN: options.run} if options.run else {})})

@@ -29,9 +29,7 @@ USAGE = 2
 _ERROR = re.compile(r"^error(?: in [^\n]*?)?: (?:\[([A-Z][A-Z0-9_.]*)\] )?(.*)", re.MULTILINE | re.DOTALL)
 _HINT = re.compile(r"^hint: (.*)$", re.MULTILINE)
 
-PASSING = frozenset(
-    ("STREAM_BUSY", "STREAM_MOVED", "CLAIM_LOST", "KAFKA_UNREACHABLE", "INTERNAL_ERROR", "RUN_FAILED")
-)
+PASSING = frozenset(("STREAM_BUSY", "STREAM_MOVED", "CLAIM_LOST", "KAFKA_UNREACHABLE", "INTERNAL_ERROR", "RUN_FAILED"))
 """Codes of errors that may be gone when a look is repeated. RUN_FAILED: the process ended without saying why, or took too long."""
 
 
@@ -178,7 +176,9 @@ def failure(ended: Ended) -> StreamqlError:
         )
     if found is None:
         last = ended.err.strip()[-2000:] or "it said nothing"
-        return StreamqlError("RUN_FAILED", f"the command ended with exit code {ended.code}: {last}", exit_code=ended.code)
+        return StreamqlError(
+            "RUN_FAILED", f"the command ended with exit code {ended.code}: {last}", exit_code=ended.code
+        )
     code, message = found.group(1), found.group(0).strip()
     hint = _HINT.search(message)
     is_ours = code in ERROR_CLASSES
@@ -223,14 +223,15 @@ def _answers(streams: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, bo
 
 def _backlog_query(streams: Sequence[str]) -> str:
     each = (
-        f"SELECT {quote_string(name)} AS stream, * FROM stream_backlog({quote_string(name)})" for name in _named(streams)
+        f"SELECT {quote_string(name)} AS stream, * FROM stream_backlog({quote_string(name)})"
+        for name in _named(streams)
     )
     return " UNION ALL ".join(each)
 
 
 def _backlog(stream: str, row: Mapping[str, Any]) -> Backlog:
     def end(name: str) -> int | str | None:
-        version = row[f"{name}_version"]
-        return row[f"{name}_position"] if version is None else version
+        version, position = row[f"{name}_version"], row[f"{name}_position"]
+        return position if version is None else int(version)
 
     return Backlog(stream, row["has_data"], end("from"), end("through"), row["rows_added"], row["rows_removed"])

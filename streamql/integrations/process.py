@@ -74,8 +74,8 @@ class Child:
             self._process.send_signal(signal.SIGINT)
 
     def wait(self, show: Show, show_error: Show, *, keeps_out: bool = False) -> Ended:
-        """Waits for its end, and shows its lines as they come. `keeps_out`: `out` of the result has what it wrote to stdout. An exception in
-        this thread, such as a timeout of an orchestrator, ends the process."""
+        """Waits for its end, and shows its lines as they come. `keeps_out`: `out` of the result has what it wrote to stdout. An exception
+        in this thread, such as a timeout of an orchestrator, ends the process."""
         out: list[str] = []
         err: deque[str] = deque(maxlen=ERROR_LINES_MAX)
 

@@ -67,8 +67,8 @@ class Consumption:
 
 @dataclass(frozen=True)
 class Target:
-    """A table that a run has written from streams. `rows_written`: by all statements; None: a statement does not say. `changes`: rows of all
-    streams by change type. `consumptions`: the rows of the ledger, the oldest first."""
+    """A table that a run has written from streams. `rows_written`: by all statements; None: a statement does not say. `changes`: rows of
+    all streams by change type. `consumptions`: the rows of the ledger, the oldest first."""
 
     name: str
     version: int | None
@@ -101,7 +101,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Run:
-    """A script that ran to its end. `name`: of the run, in the ledger. `consumptions`: those of all attempts of the run, the oldest first."""
+    """A script that ran to its end. `name`: of the run, in the ledger. `consumptions`: of all attempts of the run, the oldest first."""
 
     name: str
     seconds: float

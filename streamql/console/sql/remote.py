@@ -43,7 +43,8 @@ class RemoteSession:
     """A `Session` on the server at a URL such as sc://localhost:15002."""
 
     def __init__(self, url: str, run: str = "") -> None:
-        """Connects. `run`: the name of the run that the ledger keeps; empty: none. Raises INVALID_ARGUMENT if the URL is invalid, no server listens there, or Spark Connect's client is not installed."""
+        """Connects. `run`: the name of the run that the ledger keeps; empty: none. Raises INVALID_ARGUMENT if the URL is invalid, no server
+        listens there, or Spark Connect's client is not installed."""
         server_url.reach(url)
         try:
             from pyspark.sql.connect.session import SparkSession

@@ -34,7 +34,9 @@ def reach(url: str) -> None:
     """Fails at once if no server listens: the client itself would try for minutes. Raises INVALID_ARGUMENT."""
     parts = urlsplit(url)
     if parts.scheme != "sc" or not parts.hostname:
-        raise StreamqlError("INVALID_ARGUMENT", f"{_without_parameters(url)} is no Spark Connect URL", hint="--connect sc://host:15002")
+        raise StreamqlError(
+            "INVALID_ARGUMENT", f"{_without_parameters(url)} is no Spark Connect URL", hint="--connect sc://host:15002"
+        )
     try:
         socket.create_connection((parts.hostname, _port(url)), CONNECT_SECONDS_MAX).close()
     except OSError as e:
