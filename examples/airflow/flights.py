@@ -15,7 +15,7 @@ with DAG("flights", schedule="@continuous", catchup=False, max_active_runs=1, de
         task_id="changes",
         streams=["default.flights_to_replica", "default.flights_to_delays"],
         conn_id=CONNECTION,
-        poke_interval=60,
+        poke_interval=20,
         timeout=24 * 60 * 60,
         soft_fail=True,  # a day without changes is not a failure
     )

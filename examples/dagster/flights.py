@@ -1,6 +1,6 @@
 """The consumers of the flights example as a job of Dagster: a sensor asks for it, and each table that it writes is an asset."""
 
-from __future__ import annotations
+# Dagster reads the annotations of ops, so they are not put off by `from __future__ import annotations`.
 
 from collections.abc import Iterator
 from pathlib import Path

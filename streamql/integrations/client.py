@@ -1,5 +1,5 @@
 """How an orchestrator reaches streamql: a data directory, or a server by its URL. Each call runs the command `streamql` in a process of its
-own, so an orchestrator's process needs neither a JVM nor the Python packages of streamql's environment."""
+own, so no JVM starts in an orchestrator's process. The command may be that of another environment."""
 
 from __future__ import annotations
 

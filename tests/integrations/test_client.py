@@ -16,7 +16,7 @@ from streamql.errors import StreamqlError
 from streamql.integrations.client import Streamql, failure, is_passing
 from streamql.integrations.process import Child, Ended, Line, no_show, run, run_async
 from streamql.integrations.results import Backlog, Consumption, targets_of
-from tests.integrations.support import CONF, free_port
+from tests.integrations.support import CONF, Server, free_port
 
 ERROR = """\
 a note
@@ -146,7 +146,7 @@ def test_a_cancelled_look_leaves_no_process(tmp_path: Path) -> None:
 
 def test_a_server_that_is_down(tmp_path: Path) -> None:
     down = Streamql(connect=f"sc://127.0.0.1:{free_port()}/;token=secret")
-    with pytest.raises(StreamqlError, match="no server answers at 127.0.0.1") as raised:
+    with pytest.raises(StreamqlError, match=r"no server answers at 127\.0\.0\.1") as raised:
         down.has_data(["d.s"])
     assert is_passing(raised.value)
     assert "secret" not in str(raised.value)
@@ -155,8 +155,7 @@ def test_a_server_that_is_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_runs_over_a_data_directory(tmp_path: Path) -> None:
-    """A run is known by its name: its consumptions of all attempts, and no others. A failed statement moves nothing."""
+def test_a_run_over_a_data_directory(tmp_path: Path) -> None:
     streamql = Streamql(str(tmp_path / "lake"), conf=CONF)
     said: list[str] = []
     made = streamql.run_script(
@@ -167,28 +166,59 @@ def test_runs_over_a_data_directory(tmp_path: Path) -> None:
         CREATE STREAM s ON TABLE orders;
         INSERT INTO orders VALUES (1, 'tea'), (2, 'rice');
         INSERT INTO copy SELECT id, item FROM `it's`;
-        SELECT id FROM copy;""",
+        SELECT id FROM copy ORDER BY id;""",
         name="dag/run-1/task",
         show=said.append,
     )
     assert "INSERT: 2 rows into copy; `it's` 0 → 1" in said
-    assert "|  2 |" in said
+    assert said[-3:-1] == ["|  1 |", "|  2 |"]
     (taken,) = made.consumptions
     assert (taken.target, taken.from_version, taken.through_version) == ("spark_catalog.default.copy", 0, 1)
     assert (taken.changes, taken.rows_written, taken.details) == ({"INSERT": 2}, 2, {"run": "dag/run-1/task"})
+    assert streamql.has_data(["`it's`", "s"]) == {"`it's`": False, "s": True}
 
-    first = "INSERT INTO copy SELECT id, item FROM s"
-    with pytest.raises(StreamqlError) as raised:
-        streamql.run_script(sql=f"{first};\nINSERT INTO orders VALUES (3, 'oil');\nSELECT 1 / 0", name="dag/run-2/task")
-    assert raised.value.facts["condition"] == "DIVIDE_BY_ZERO"
-    assert "statement 3, line 3" in raised.value.message
 
-    second = streamql.run_script(sql=first, name="dag/run-2/task")
-    assert [(c.from_version, c.through_version) for c in second.consumptions] == [(0, 1), (1, 2)]
-    assert second.targets[0].rows_written == 3
+@pytest.mark.spark
+def test_attempts_on_a_server(tmp_path: Path) -> None:
+    """A run is known by its name: its consumptions of all attempts, and no others. A failed statement moves nothing."""
+    server = Server(tmp_path)
+    with server:
+        streamql = server.streamql
+        streamql.run_script(
+            sql="""
+            CREATE TABLE orders (id INT, item STRING) TBLPROPERTIES ('change_tracking' = 'true');
+            CREATE TABLE copy (id INT, item STRING);
+            CREATE STREAM s ON TABLE orders;
+            CREATE STREAM other ON TABLE orders;
+            INSERT INTO orders VALUES (1, 'tea'), (2, 'rice');
+            INSERT INTO copy SELECT id, item FROM other;""",
+            name="set-up",
+        )
+        copying = "INSERT INTO copy SELECT id, item FROM s"
+        with pytest.raises(StreamqlError) as raised:
+            streamql.run_script(
+                sql=f"{copying};\nINSERT INTO orders VALUES (3, 'oil');\nINSERT INTO copy SELECT id / 0, item FROM s",
+                name="dag/run/task",
+            )
+        assert raised.value.facts["condition"] == "DIVIDE_BY_ZERO"
+        assert "statement 3, line 3" in raised.value.message
 
-    assert streamql.has_data(["`it's`", "s"]) == {"`it's`": True, "s": False}
-    assert asyncio.run(streamql.has_data_async(["default.s"])) == {"default.s": False}
-    assert streamql.backlogs(["s", "`it's`"])[1] == Backlog("`it's`", True, 1, 2, 1, 0)
-    with pytest.raises(StreamqlError, match="STREAM_NOT_FOUND"):
-        streamql.has_data(["nope"])
+        again = streamql.run_script(sql=copying, name="dag/run/task")
+        assert [(c.outcome, c.from_version, c.through_version) for c in again.consumptions] == [
+            ("CONSUMED", 0, 1),
+            ("FAILED", 1, 2),
+            ("CONSUMED", 1, 2),
+        ]
+        assert again.targets[0].rows_written == 3
+
+        assert asyncio.run(streamql.has_data_async(["default.s", "other"])) == {"default.s": False, "other": True}
+        assert streamql.backlogs(["s", "other"])[1] == Backlog("other", True, 1, 2, 1, 0)
+        with pytest.raises(StreamqlError, match="STREAM_NOT_FOUND"):
+            streamql.has_data(["nope"])
+
+        running = streamql.start(sql="SELECT max(sha2(repeat(id, 20000), 512)) FROM range(100000000)", name="cut")
+        threading.Timer(10, server.close).start()
+        with pytest.raises(StreamqlError, match="RUN_FAILED"):
+            running.wait()
+    with pytest.raises(StreamqlError, match="no server answers"):
+        streamql.run_script(sql=copying, name="dag/run/task")

@@ -35,7 +35,7 @@ def materializations(run: Run, prefix: Sequence[str] = ()) -> Iterator[AssetMate
             metadata={
                 "run": MetadataValue.text(run.name),
                 "streams": MetadataValue.json(target.facts()["streams"]),
-                **_number("dagster/row_count_written", target.rows_written),
+                **_number("rows_written", target.rows_written),
                 **_number("target_version", target.version),
                 **_changes(target.changes),
             },

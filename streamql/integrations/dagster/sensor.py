@@ -17,7 +17,7 @@ INTERVAL_TAG = "streamql/interval"
 SENSOR_TAG = "streamql/sensor"
 STREAMS_TAG = "streamql/streams"
 KEY_LETTERS_MAX = 200
-UNFINISHED = (
+NOT_ENDED = (
     DagsterRunStatus.QUEUED,
     DagsterRunStatus.NOT_STARTED,
     DagsterRunStatus.STARTING,
@@ -39,13 +39,13 @@ def streamql_sensor(
 ) -> SensorDefinition:
     """Returns a sensor that asks for a run of `job`, or of the assets `target`, if a stream has data.
 
-    The key of the run is made of the offset and the newest version of each stream that has data, so one interval is asked for once. If its
+    The key of the run is made of the offset and the newest version of each stream that has data. So one interval is asked for once. If its
     run fails, the interval is asked for again, in at most `attempts_max` runs. The sensor asks for no run while one of its runs has not
     ended.
     """
 
     def look(context: Any) -> RunRequest | SkipReason:
-        if context.instance.get_runs_count(_runs(name, statuses=list(UNFINISHED))):
+        if context.instance.get_runs_count(_runs(name, statuses=list(NOT_ENDED))):
             return SkipReason("a run that this sensor has asked for has not ended")
         try:
             backlogs = [b for b in streamql.streamql.backlogs(streams) if b.has_data]
