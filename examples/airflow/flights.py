@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 from airflow.sdk import DAG
 
 from streamql.integrations.airflow import StreamqlOperator, StreamqlSensor, table_asset
@@ -10,7 +12,15 @@ CONNECTION = "streamql"
 """A connection of Airflow, with the data directory in its extra."""
 SCRIPTS = "../flights"
 
-with DAG("flights", schedule="@continuous", catchup=False, max_active_runs=1, default_args={"retries": 3}):
+# @continuous: a run begins when the last one has ended, and its sensor waits for changes. Without a start date Airflow makes one run.
+with DAG(
+    "flights",
+    schedule="@continuous",
+    start_date=datetime(2013, 1, 1, tzinfo=timezone.utc),
+    catchup=False,
+    max_active_runs=1,
+    default_args={"retries": 3},
+):
     changes = StreamqlSensor(
         task_id="changes",
         streams=["default.flights_to_replica", "default.flights_to_delays"],

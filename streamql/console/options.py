@@ -142,7 +142,8 @@ def parse(argv: Sequence[str] | None = None) -> Options:
             command_parser(command).parse_args(tail, given)
         _refuse(parser, given, f"streamql {command.name}", (*command.refuses, "continue_on_error", "consumptions"))
     else:
-        given.connect = given.connect or os.environ.get(CONNECT_VARIABLE, "")
+        if given.data == parser.get_default("data"):  # a directory that is named goes before the variable
+            given.connect = given.connect or os.environ.get(CONNECT_VARIABLE, "")
         if given.connect:
             _refuse(parser, given, "--connect, whose data and settings are the server's,", ("data", "conf", "with"))
     if inputs.count(Input("stdin")) > 1:

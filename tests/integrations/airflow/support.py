@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -40,6 +41,7 @@ def variables(home: Path, server: Server) -> dict[str, str]:
         "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(free_port()),
         "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(free_port()),
         "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "120",
+        "AIRFLOW__WORKERS__EXECUTION_API_RETRIES": "10",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "1200",
         "AIRFLOW_CONN_STREAMQL": json.dumps({"conn_type": "generic", "extra": extra}),
     }
@@ -64,14 +66,12 @@ class Airflow(TestServer):
     def close(self) -> None:
         if not hasattr(self, "_process"):
             return
-        group = self._process.pid
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._process.poll() is None:
-                os.killpg(group, number)
-                try:
-                    self._process.wait(30)
-                except subprocess.TimeoutExpired:
-                    continue
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(30)
+        with contextlib.suppress(ProcessLookupError):  # it does not wait for all of its processes
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """What Airflow's database has."""
@@ -113,7 +113,7 @@ class Airflow(TestServer):
         return "".join(map(said_by, sorted(self._home.glob(f"logs/dag_id={dag}/run_id={run}/task_id={task}/*"))))
 
 
-def tested(environment: Mapping[str, str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def became_of(environment: Mapping[str, str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Runs the DAGs of `dags.py` by DAG.test, in a process; what became of each task."""
     command = [sys.executable, "-m", "tests.integrations.airflow.dags", *names]
     done = subprocess.run(command, cwd=ROOT, env=dict(environment), capture_output=True, text=True, check=False)

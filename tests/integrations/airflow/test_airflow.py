@@ -14,7 +14,7 @@ import pytest
 if importlib.util.find_spec("airflow") is None:
     pytest.skip("Airflow is not installed", allow_module_level=True)
 
-from tests.integrations.airflow.support import Airflow, tested, variables
+from tests.integrations.airflow.support import Airflow, became_of, variables
 from tests.integrations.support import (
     DELAYS_STREAM,
     FLIGHTS_A_MONTH,
@@ -83,7 +83,7 @@ def test_runs_that_fail_move_nothing(server: Server, tmp_path: Path) -> None:
     environment = variables(tmp_path, server)
     subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], env=environment, capture_output=True, check=True)
     before = server.offset(AUDIT_STREAM)
-    went = tested(environment, ["broken", "killed", "misnamed"])
+    went = became_of(environment, ["broken", "killed", "misnamed"])
     assert {name: set(of["states"].values()) for name, of in went.items()} == {
         "broken": {"failed"},
         "killed": {"failed"},
@@ -93,7 +93,7 @@ def test_runs_that_fail_move_nothing(server: Server, tmp_path: Path) -> None:
     assert "there is no stream default.flights_to_nowhere" in went["misnamed"]["log"]
     assert (server.offset(AUDIT_STREAM), server.rows("SELECT count(*) FROM flight_audit")) == (before, "0")
 
-    corrected = tested(environment, ["corrected"])["corrected"]
+    corrected = became_of(environment, ["corrected"])["corrected"]
     assert corrected["states"] == {"sees": "success", "audit": "success"}
     (taken,) = corrected["values"]["audit"]
     assert (str(taken["from_version"]), taken["outcome"]) == (before, "CONSUMED")
