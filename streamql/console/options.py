@@ -142,10 +142,7 @@ def parse(argv: Sequence[str] | None = None) -> Options:
             command_parser(command).parse_args(tail, given)
         _refuse(parser, given, f"streamql {command.name}", (*command.refuses, "continue_on_error", "consumptions"))
     else:
-        if given.data == parser.get_default("data"):  # a directory that is named goes before the variable
-            given.connect = given.connect or os.environ.get(CONNECT_VARIABLE, "")
-        if given.connect:
-            _refuse(parser, given, "--connect, whose data and settings are the server's,", ("data", "conf", "with"))
+        _take_server(parser, given)
     if inputs.count(Input("stdin")) > 1:
         parser.error("-f - is given more than once")
     return Options(
@@ -165,6 +162,14 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         conf=_conf(given),
         arguments=given,
     )
+
+
+def _take_server(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Takes the server of the environment, unless a server or a directory is named. Ends with a usage error for both of them."""
+    if given.data == parser.get_default("data"):
+        given.connect = given.connect or os.environ.get(CONNECT_VARIABLE, "")
+    if given.connect:
+        _refuse(parser, given, "--connect, whose data and settings are the server's,", ("data", "conf", "with"))
 
 
 def _data(parser: argparse.ArgumentParser, given: str) -> Path:
