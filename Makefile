@@ -11,6 +11,7 @@ WORKERS ?= 3
 TESTS   ?= tests
 BENCH   ?=
 LINES   ?= 4.0 4.1
+ORCHESTRATORS ?= airflow dagster
 CORE    ?= seed or net-changes or consuming or merge or transactions or dynamic or incremental or cdc
 
 BIN    := $(VENV)/bin
@@ -24,10 +25,10 @@ PICTURES := build/pictures/.made
 CODE   := streamql tests setup.py $(wildcard examples bench docs)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint format docs site check test lines test-all demo bench clean
+.PHONY: help setup lint format docs site check test lines integrations test-all demo bench clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  TESTS=path and WORKERS=n narrow make test; BENCH=names make bench; PYTHON=python3.12 chooses the Python of make setup."
 	@echo "  SPARK=4.1 and DELTA=4.2 choose another line of Spark, or of Delta Lake, with an environment of its own."
@@ -74,6 +75,11 @@ test: $(STAMP) ## Every test, with cases drawn anew for each commit: an hour; on
 lines: ## On the other lines of Spark, each in an environment of its own: transcripts of streams, consumption and dynamic tables
 	@set -e; for line in $(LINES); do \
 	  $(MAKE) --no-print-directory test SPARK=$$line VENV=.venv-lines-$$line EXTRAS=lines PREPARE=: WORKERS=2 TESTS='tests/transcripts/test_transcripts.py -k "$(CORE)"'; done
+
+integrations: ## Airflow and Dagster themselves, each in an environment of its own, running the flights example: minutes
+	@set -e; for name in $(ORCHESTRATORS); do \
+	  $(MAKE) --no-print-directory test VENV=.venv-$$name EXTRAS=connect,demo,lines,$$name PREPARE=: WORKERS=1 \
+	    TESTS=tests/integrations/$$name; done
 
 test-all: $(STAMP) ## Every test, with every case: hours
 	STREAMQL_LONG=$${STREAMQL_LONG:-1} $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)

@@ -86,6 +86,9 @@ WANTS_EFFECTS = f"{INTERNAL}wantsEffects"
 EFFECTS = f"{INTERNAL}effects"
 """A client of a server asks by the first one; the server leaves by the second what the client's statements consumed."""
 
+RUN = f"{INTERNAL}run"
+"""The name of the run that a session belongs to, such as that of a task of an orchestrator: the ledger has it for each consumption."""
+
 
 def check(conf: Mapping[str, str]) -> None:
     """Checks what a session is given, before Spark starts, as the extension does in it. Raises INVALID_ARGUMENT for an unknown key

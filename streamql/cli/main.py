@@ -50,6 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(options: Options) -> int:
     is_shell = not options.inputs and (sys.stdin is None or sys.stdin.isatty())
+    if is_shell and options.consumptions is not None:
+        _say("error: --consumptions needs statements: -e, -f or a pipe")
+        return USAGE
     if is_shell and (sys.stdin is None or sys.stdout is None or not sys.stdout.isatty()):
         _say(short_help())
         return USAGE
@@ -64,6 +67,8 @@ def _main(options: Options) -> int:
         return USAGE
     if is_shell:
         return _shell(options, texts)
+    if options.consumptions is not None:
+        options.consumptions.unlink(missing_ok=True)  # what an earlier run left: no file means that it is not known
     from streamql.console.sql.script import open_end, statements
 
     found = statements(texts)
@@ -167,11 +172,29 @@ def _statements(session: Session, options: Options, screen: Screen, found: Seque
     try:
         if options.database is not None:
             runner.use(options.database)
-        return runner.run_script(found, continue_on_error=options.continue_on_error)
+        code = runner.run_script(found, continue_on_error=options.continue_on_error)
+        is_written = runner.is_dead or _write_consumptions(session, screen, options)
+        return code or (OK if is_written else FAILED)
     except OutputClosedError:
         return _output_closed()
     finally:
         session.close()
+
+
+def _write_consumptions(session: Session, screen: Screen, options: Options) -> bool:
+    """Writes what the run consumed, if this was asked for. Returns whether it is written; the user is told of an error."""
+    if options.consumptions is None:
+        return True
+    from streamql.console.problems import from_exception
+    from streamql.console.sql.consumptions import write
+
+    try:
+        write(session, options.consumptions, options.run)
+    except Exception as e:
+        what = f"what was consumed cannot be written to {options.consumptions}"
+        screen.error(f"error: {what}: {from_exception(e).message}")
+        return False
+    return True
 
 
 def _open(options: Options, screen: Screen) -> Session:
@@ -179,7 +202,7 @@ def _open(options: Options, screen: Screen) -> Session:
     if options.connect:
         from streamql.console.sql.remote import RemoteSession
 
-        return RemoteSession(options.connect)
+        return RemoteSession(options.connect, options.run)
     from streamql.console.sql.embedded import EmbeddedSession
 
     session = EmbeddedSession(_spark(options))
@@ -195,8 +218,9 @@ def _spark(options: Options) -> SparkSession:
     if options.verbose:
         os.environ.setdefault("STREAMQL_LOG_LEVEL", "info")
     import streamql
+    from streamql.settings import RUN
 
-    return streamql.session(options.data, options.conf)
+    return streamql.session(options.data, {**options.conf, **({RUN: options.run} if options.run else {})})
 
 
 def _start_failed(e: Exception, options: Options) -> int:

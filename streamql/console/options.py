@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,11 @@ FORMATS = ("table", "csv", "tsv", "json", "markdown")
 MAX_ROWS_DEFAULT = 1000
 DATA_DEFAULT = "streamql-data"
 DATA_VARIABLE, DATABASE_VARIABLE = "STREAMQL_DATA", "STREAMQL_DATABASE"
-"""Environment variables: what --data and --database are if they are not given. An empty one counts as unset."""
+CONNECT_VARIABLE = "STREAMQL_CONNECT"
+"""Environment variables: what --data, --database and --connect are if they are not given. An empty one counts as unset. The URL of a
+server may hold a token, which a command line would show to other users."""
+RUN_VARIABLE = "STREAMQL_RUN"
+"""Environment variable: the name of the run of an orchestrator that the command is a part of."""
 
 DESCRIPTION = """\
 Table streams over Delta Lake, in SQL: SELECT shows the net row changes of a table since
@@ -56,6 +61,8 @@ and errors go to stderr: stdout holds rows of queries (SELECT, SHOW, DESC, EXPLA
 environment:
   {DATA_VARIABLE}      what --data is if it is not given
   {DATABASE_VARIABLE}  what --database is if it is not given
+  {CONNECT_VARIABLE}   what --connect is for SQL, if it is not given
+  {RUN_VARIABLE}       a name for this run, which the ledger keeps with what it consumes
   STREAMQL_CACHE     where jars and class data are kept (~/.cache/streamql); see streamql help prepare
   JAVA_HOME          the Java to use (else the first on PATH)
 
@@ -80,7 +87,8 @@ class Input:
 class Options:
     """What the command line says. `command` None: SQL; `arguments`: all that was given, a command's own options among them;
     `max_rows` 0: all. `is_new`: there is no lakehouse in `data` yet, so a session makes one. `init`: what runs before `inputs`, or before
-    the shell; `connect`: the URL of a server, empty for a session here."""
+    the shell; `connect`: the URL of a server, empty for a session here. `consumptions`: the file for what the run
+    consumed; `run`: the run's name in the ledger, empty if it has none."""
 
     command: Command | None = None
     init: tuple[Input, ...] = ()
@@ -94,6 +102,8 @@ class Options:
     verbose: bool = False
     continue_on_error: bool = False
     max_rows: int = MAX_ROWS_DEFAULT
+    consumptions: Path | None = None
+    run: str = ""
     conf: dict[str, str] = field(default_factory=dict)
     arguments: argparse.Namespace = field(default_factory=argparse.Namespace)
 
@@ -130,9 +140,9 @@ def parse(argv: Sequence[str] | None = None) -> Options:
             given.rest = list(tail)
         else:
             command_parser(command).parse_args(tail, given)
-        _refuse(parser, given, f"streamql {command.name}", (*command.refuses, "continue_on_error"))
-    elif given.connect:
-        _refuse(parser, given, "--connect, whose data and settings are the server's,", ("data", "conf", "with"))
+        _refuse(parser, given, f"streamql {command.name}", (*command.refuses, "continue_on_error", "consumptions"))
+    else:
+        _take_server(parser, given)
     if inputs.count(Input("stdin")) > 1:
         parser.error("-f - is given more than once")
     return Options(
@@ -147,9 +157,19 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         verbose=given.verbose,
         continue_on_error=given.continue_on_error,
         max_rows=given.max_rows,
+        consumptions=given.consumptions,
+        run=os.environ.get(RUN_VARIABLE) or (str(uuid.uuid4()) if given.consumptions else ""),
         conf=_conf(given),
         arguments=given,
     )
+
+
+def _take_server(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Takes the server of the environment, unless a server or a directory is named. Ends with a usage error for both of them."""
+    if given.data == parser.get_default("data"):
+        given.connect = given.connect or os.environ.get(CONNECT_VARIABLE, "")
+    if given.connect:
+        _refuse(parser, given, "--connect, whose data and settings are the server's,", ("data", "conf", "with"))
 
 
 def _data(parser: argparse.ArgumentParser, given: str) -> Path:
@@ -252,6 +272,7 @@ _VALUED = frozenset(
         "-i",
         "--init",
         "--connect",
+        "--consumptions",
     )
 )
 """The options whose value is the next argument."""
@@ -291,6 +312,12 @@ def main_parser() -> argparse.ArgumentParser:
         type=_count,
         default=MAX_ROWS_DEFAULT,
         help="rows shown of a table (%(default)s); 0 shows all",
+    )
+    add(
+        "--consumptions",
+        metavar="FILE",
+        type=lambda text: Path(path_text(text)).expanduser(),
+        help=f"write what the statements consumed into a file, as JSON lines; with ${RUN_VARIABLE}, what its run consumed",
     )
     stops = parser.add_mutually_exclusive_group()
     stops.add_argument("--continue-on-error", action="store_true", help="run the statements after one that failed")

@@ -64,6 +64,11 @@ def test_the_environment_s_defaults(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert parse(["doctor"]).command == commands()["doctor"]
     with pytest.raises(SystemExit):
         parse(["--connect", "sc://localhost:1", "--data", "d"])
+    monkeypatch.setenv("STREAMQL_CONNECT", "sc://h:1")
+    assert (parse([]).connect, parse(["--connect", "sc://h:2"]).connect) == ("sc://h:1", "sc://h:2")
+    assert (parse(["--data", "d"]).connect, parse(["streams"]).connect) == ("", "")
+    monkeypatch.setenv("STREAMQL_RUN", "nightly")
+    assert (parse([]).run, parse(["--consumptions", "f", "-e", "SELECT 1"]).run) == ("nightly", "nightly")
     monkeypatch.setenv("STREAMQL_DATA", "~nosuchuser/x")
     with pytest.raises(SystemExit):
         parse([])
@@ -350,3 +355,12 @@ def test_what_cannot_be_text_or_a_path_is_a_usage_error(
 ) -> None:
     assert main(argv) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_run_without_a_name_gets_one() -> None:
+    runs = {parse(["--consumptions", "f", "-e", "SELECT 1"]).run for _ in range(2)}
+    assert len(runs) == 2
+    assert parse([]).run == ""
+    for argv in (["streams"], ["run", "f.sql"]):
+        with pytest.raises(SystemExit):
+            parse(["--consumptions", "f", *argv])

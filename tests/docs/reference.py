@@ -95,6 +95,8 @@ for the same, outside of WITH. |
 |---|---|
 | `STREAMQL_DATA` | The default of `--data` (`streamql-data`). |
 | `STREAMQL_DATABASE` | The default of `--database`. |
+| `STREAMQL_CONNECT` | The default of `--connect`, for SQL. A token in it is not shown by lists of processes. |
+| `STREAMQL_RUN` | A name for a run, which the ledger keeps with its consumptions: [orchestrators](orchestrators.md#other-orchestrators). |
 | `STREAMQL_CACHE` | The directory of jars and class data (`$XDG_CACHE_HOME/streamql`, else `~/.cache/streamql`). |
 | `STREAMQL_IVY_SETTINGS` | An Ivy settings file, to fetch jars through a proxy or from your own mirror. |
 | `STREAMQL_HISTORY` | The file of the shell's history (`history` in the cache). |

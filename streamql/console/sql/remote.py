@@ -17,7 +17,7 @@ from streamql.consume.effects import from_json
 from streamql.dialect import parse
 from streamql.dialect.statements import BeginTransaction, CommitTransaction, RollbackTransaction
 from streamql.errors import StreamqlError
-from streamql.settings import EFFECTS, WANTS_EFFECTS
+from streamql.settings import EFFECTS, RUN, WANTS_EFFECTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,8 +42,9 @@ def _retries() -> DefaultPolicy:
 class RemoteSession:
     """A `Session` on the server at a URL such as sc://localhost:15002."""
 
-    def __init__(self, url: str) -> None:
-        """Connects. Raises INVALID_ARGUMENT if the URL is invalid, no server listens there, or Spark Connect's client is not installed."""
+    def __init__(self, url: str, run: str = "") -> None:
+        """Connects. `run`: the name of the run that the ledger keeps; empty: none. Raises INVALID_ARGUMENT if the URL is invalid, no server
+        listens there, or Spark Connect's client is not installed."""
         server_url.reach(url)
         try:
             from pyspark.sql.connect.session import SparkSession
@@ -54,6 +55,8 @@ class RemoteSession:
         self._spark = SparkSession.builder.remote(url).getOrCreate()
         self._spark.client.set_retry_policies([_retries()])
         self._spark.conf.set(WANTS_EFFECTS, "true")
+        if run:
+            self._spark.conf.set(RUN, run)
         self._done = Done()
         self._is_in_transaction = False
         self._lock = threading.Lock()

@@ -21,14 +21,22 @@ def _port(url: str) -> int:
     try:
         return urlsplit(url).port or PORT_DEFAULT
     except ValueError:
-        raise StreamqlError("INVALID_ARGUMENT", f"{url} has no valid port", hint="--connect sc://host:15002") from None
+        said = f"{_without_parameters(url)} has no valid port"
+        raise StreamqlError("INVALID_ARGUMENT", said, hint="--connect sc://host:15002, parameters behind /;") from None
+
+
+def _without_parameters(url: str) -> str:
+    """Returns the URL for display: a parameter may be a token."""
+    return url.partition(";")[0]
 
 
 def reach(url: str) -> None:
     """Fails at once if no server listens: the client itself would try for minutes. Raises INVALID_ARGUMENT."""
     parts = urlsplit(url)
     if parts.scheme != "sc" or not parts.hostname:
-        raise StreamqlError("INVALID_ARGUMENT", f"{url} is no Spark Connect URL", hint="--connect sc://host:15002")
+        raise StreamqlError(
+            "INVALID_ARGUMENT", f"{_without_parameters(url)} is no Spark Connect URL", hint="--connect sc://host:15002"
+        )
     try:
         socket.create_connection((parts.hostname, _port(url)), CONNECT_SECONDS_MAX).close()
     except OSError as e:

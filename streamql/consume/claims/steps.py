@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from streamql.consume.claims.owner import this_owner
 from streamql.delta.storage import are_for_several_drivers
 from streamql.errors import StreamqlError
 from streamql.model import Offset, SourceRef
-from streamql.settings import BUSY_TIMEOUT, LEASE, seconds
+from streamql.settings import BUSY_TIMEOUT, LEASE, RUN, seconds
 from streamql.times import now_ms
 
 T = TypeVar("T")
@@ -105,12 +106,21 @@ def owned(spark: SparkSession, begun: Claim, states: Sequence[StreamState], numb
     so fences of earlier owners do not apply to it. `numbering_stream`: the stream's id."""
     return replace(
         begun,
+        details=_details_of_run(begun.details, spark.conf.get(RUN, "") or ""),
         number=next(s for s in states if s.stream.uuid == numbering_stream).sequence + 1,
         owner=this_owner(spark),
         heartbeat=begun.heartbeat + 1,
         is_partially_committed=False,
         revision=begun.revision + 1,
     )
+
+
+def _details_of_run(details: str | None, run: str) -> str | None:
+    """Returns the details of a claim with the name of the run that owns it. A claim that another run began is this one's once it is
+    resumed."""
+    if not run:
+        return details
+    return json.dumps({**json.loads(details or "{}"), "run": run})
 
 
 def claim_streams(spark: SparkSession, states: Sequence[StreamState], claim: Claim, sources: Sources) -> None:
