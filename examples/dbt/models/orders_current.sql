@@ -1,5 +1,10 @@
 {#- A replica of orders. The generated MERGE deletes, updates and inserts. -#}
-{{ config(materialized='stream_consumer', strategy='merge', unique_key='id') }}
+{{ config(
+    materialized='stream_consumer',
+    strategy='merge',
+    unique_key='id',
+    tblproperties={'change_tracking': 'true'},
+) }}
 
 select
     __change_type, -- by which the MERGE knows deleted rows; the table has no such column

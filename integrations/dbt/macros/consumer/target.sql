@@ -1,4 +1,4 @@
-{#- Returns the columns of a stream that tell of the change and are not of its source. -#}
+{#- Returns the columns that a stream adds to those of its source. -#}
 {% macro change_columns() %}
   {{ return(('__change_type', '__commit_version', '__commit_timestamp')) }}
 {% endmacro %}

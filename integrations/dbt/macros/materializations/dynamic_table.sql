@@ -12,6 +12,9 @@
 
   {% if existing is none %}
     {% call statement('main') %}{{ streamql.create_dynamic_table(query, wanted, 'create') }}{% endcall %}
+  {% elif flags.EMPTY or flags.SAMPLE %}
+    {#- The query is that of a part of the rows: the table would be replaced. -#}
+    {% call noop_statement('main', 'UNCHANGED') %}-- --empty and --sample leave {{ this }} as it is{% endcall %}
   {% else %}
     {% set changed = streamql.changes_of_dynamic_table(wanted, existing) %}
     {% if changed and config.get('on_configuration_change') | string == 'fail' %}
