@@ -11,7 +11,7 @@
   {% set existing = streamql.dynamic_table_in_place() %}
 
   {% if existing is none %}
-    {% call statement('main') %}{{ streamql.create_dynamic_table(query, wanted, 'create') }}{% endcall %}
+    {% call statement('main') %}{{ streamql.create_dynamic_table(query, wanted, 'create', 'if not exists') }}{% endcall %}
   {% elif flags.EMPTY or flags.SAMPLE %}
     {#- The query is that of a part of the rows: the table would be replaced. -#}
     {% call noop_statement('main', 'UNCHANGED') %}-- --empty and --sample leave {{ this }} as it is{% endcall %}
@@ -133,12 +133,12 @@
 {% endmacro %}
 
 
-{% macro create_dynamic_table(query, wanted, verb) %}
+{% macro create_dynamic_table(query, wanted, verb, condition='') %}
   {%- set initialize = streamql.choice('initialize', ('ON_CREATE', 'ON_SCHEDULE'), 'ON_CREATE') -%}
   {%- set properties = {} -%}
   {%- do properties.update(wanted['properties']) -%}
   {%- do properties.update({'dbt.definition': wanted['definition']}) -%}
-  {{ verb }} dynamic table {{ this }}
+  {{ verb }} dynamic table {{ condition }} {{ this }}
   {{ streamql.described_columns(query) }}
   {{ wanted['clauses'] | join(' ') }}
   {% if wanted['comment'] is not none %}comment {{ streamql.literal(wanted['comment']) }}{% endif %}
