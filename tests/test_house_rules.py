@@ -50,7 +50,17 @@ INVERTED = re.compile(
 NO_VERB = re.compile(r"(?:The|An?|Whether|What|How|Where|Why|Which|Who|When|All|Its|Those|Every|Some|One)\b(?!')")
 """What the docstring of a function does not begin with. It begins with a verb, which may be any: Return, Make, Check, Find …"""
 SENTENCE_WORDS_MAX = 25
-PLAIN = ("streamql/", "sql/", "setup.py", "docs/", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+PLAIN = (
+    "streamql/",
+    "integrations/dbt/README.md",
+    "sql/",
+    "setup.py",
+    "docs/",
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+)
 """Where sentences are short and not inverted."""
 
 

@@ -183,3 +183,12 @@ def cause_of(e: BaseException) -> Cause:
         found = Cause(thrown.getClass().getName(), state)
         thrown = thrown.getCause()
     return found
+
+
+_STATE_OF_CONFLICTS = "2D521"
+"""The SQLSTATE of Delta's errors for a commit that conflicts with a concurrent one."""
+
+
+def is_conflict(e: BaseException) -> bool:
+    """Returns whether Delta refused a commit because another one was made meanwhile."""
+    return cause_of(e).sql_state == _STATE_OF_CONFLICTS

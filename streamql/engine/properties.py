@@ -6,9 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from streamql.delta import neutral
+from streamql.delta.jvm import is_conflict
 from streamql.delta.names import qualify
 from streamql.dialect import parse, quote_string
 from streamql.dialect.statements import SetTableProperties
@@ -17,6 +20,9 @@ from streamql.engine.reads import named_table
 from streamql.errors import StreamqlError
 from streamql.registered import registered
 from streamql.sources.tables.table import open_table
+
+ATTEMPTS_MAX = 5
+"""How often properties are set before a conflict with other writers is an error."""
 
 _DELETION_VECTORS = "delta.enableDeletionVectors"
 _DELETION_VECTORS_DEFAULT = "spark.databricks.delta.properties.defaults.enableDeletionVectors"
@@ -27,12 +33,19 @@ def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> 
     INVALID_PROPERTY."""
     where = place_of(statement.table_span)
     name = qualify(spark, statement.table)
-    table = named_table(spark, name, where.get("line"), where.get("column"))
-    current = open_table(spark, table).snapshot.configuration
-    properties = _of_delta(statement, current)
-    properties = {k: v for k, v in properties.items() if current.get(k) != v}
-    if properties:
-        neutral.run(spark, f"ALTER TABLE {name.sql} SET TBLPROPERTIES ({_listed(properties)})")
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        table = named_table(spark, name, where.get("line"), where.get("column"))
+        current = open_table(spark, table).snapshot.configuration
+        properties = _of_delta(statement, current)
+        properties = {k: v for k, v in properties.items() if current.get(k) != v}
+        if not properties:
+            return
+        try:
+            neutral.run(spark, f"ALTER TABLE {name.sql} SET TBLPROPERTIES ({_listed(properties)})")
+            return
+        except (Py4JJavaError, PySparkException) as e:  # another session may have set them, or written rows
+            if attempt == ATTEMPTS_MAX or not is_conflict(e):
+                raise
 
 
 def created_properties(spark: SparkSession, given: str, provider: str) -> str | None:

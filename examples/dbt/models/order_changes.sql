@@ -1,10 +1,5 @@
-{#- An audit log: a row for each change, as it arrives. What is past cannot be had again, so --full-refresh leaves it alone. -#}
-{{ config(
-    materialized='incremental',
-    incremental_strategy='append',
-    full_refresh=false,
-    pre_hook="{{ start_together('orders_log_stream') }}",
-) }}
+{#- An audit log: a row for each change, as it arrives. -#}
+{{ config(materialized='stream_consumer', strategy='append') }}
 
 select
     __change_type as change_type,
@@ -13,4 +8,4 @@ select
     id,
     item,
     amount
-from {{ stream('orders_log_stream') }}
+from {{ ref('orders_log_stream') }}

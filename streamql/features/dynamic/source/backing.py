@@ -12,7 +12,7 @@ from pyspark.sql.types import BinaryType
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.delta.jvm import cause_of
+from streamql.delta.jvm import is_conflict
 from streamql.delta.names import look_up, qualify, view_columns, view_property
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
@@ -40,9 +40,6 @@ _TRACKING = {
     "delta.enableDeletionVectors": "true",
     "delta.enableInCommitTimestamps": "true",
 }
-
-_STATE_OF_CONFLICTS = "2D521"
-"""The SQLSTATE of Delta's errors for a commit that conflicts with a concurrent one."""
 
 _UNMAPPED_NOT = frozenset(" ,;{}()\n\t=")
 """Characters that the name of a column may have only if column mapping is on. Spark gives such names to expressions, such as `count(1)`."""
@@ -174,7 +171,7 @@ def take_types(spark: SparkSession, dynamic: DynamicTable, query: DynamicQuery) 
         if query.widens:
             query.widen(dynamic.backing.path)
     except SparkError as e:
-        if cause_of(e).sql_state == _STATE_OF_CONFLICTS:
+        if is_conflict(e):
             return False
         raise
     _show_types(spark, dynamic)

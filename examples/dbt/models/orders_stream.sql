@@ -1,0 +1,3 @@
+{{ config(materialized='table_stream', show_initial_rows=true) }}
+
+select * from {{ source('shop', 'orders') }}
