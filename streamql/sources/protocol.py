@@ -212,7 +212,7 @@ class SourceType:
       shows by what the rows of a source are recognized; None, as its answer: rows of this type have no identity.
     - `named`: opens a Delta table that a query reads, which must have a name; None: it is not the type of such a table.
     - `consumed`: is called after a statement has consumed a stream on a source; None: nothing is called.
-    - `query_plan`: returns the analysed query whose rows a source shows; None, as its answer: the source is no query. `dataset`: the
+    - `query_plan`: returns the analysed query whose rows a source shows; None, as its answer: it is not a query. `dataset`: the
       namespace and name of a source outside of Delta, as OpenLineage writes them; None, as its answer: its path, or its name, says it.
     """
 

@@ -8,6 +8,7 @@ import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.util.JsonUtils
 import org.apache.spark.sql.execution.command.DataWritingCommand
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
+import org.apache.spark.sql.streamql.lineage.Origins.Origins
 
 /** A column, with its type as SQL writes it. */
 case class Column(name: String, `type`: String)

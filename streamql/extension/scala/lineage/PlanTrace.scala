@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.delta.files.{TahoeFileIndex, TahoeLogFileIndex}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.streamql.lineage.Origins.Origins
 import org.apache.spark.sql.streamql.plans.{DeltaRelation, StandsFor, StreamRead}
 
 /** What is done with a column on the way to another one, in the words of OpenLineage. */
@@ -33,8 +34,10 @@ object Ways {
     else first
 }
 
-/** Columns of inputs by the input's number and the column's name, each with the ways by which it has come. */
 object Origins {
+  /** Columns of inputs, by the number of the input and the name of the column, each with the ways by which it has come. */
+  type Origins = Map[(Int, String), Set[String]]
+
   val none: Origins = Map.empty
 
   def merged(some: Origins, others: Origins): Origins =

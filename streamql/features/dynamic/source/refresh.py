@@ -307,8 +307,7 @@ class OpenRefresh(OpenTables):
 
 
 def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
-    """Opens the query of a dynamic table, and its tables. Raises STREAM_SOURCE_MISSING if one of them no longer exists, or the query cannot
-    be analysed."""
+    """Opens the query of a dynamic table, and its tables. Raises STREAM_SOURCE_MISSING if a table or view is missing or has changed."""
     dynamic = dynamic_of_id(spark, source.digest)
     if dynamic is None:
         raise StreamqlError(
@@ -394,7 +393,7 @@ REFRESH = SourceType(
     label="QUERY",
     read=_read,
     open=open_refresh,
-    find=lambda spark, name: None,  # noqa: ARG005 - no name stands for it
+    find=lambda _, __: None,  # no name stands for it
     statement_types=(),
     consumed=_consumed,
     query_plan=lambda spark, source: open_refresh(spark, source).query.handle.analysed(),
