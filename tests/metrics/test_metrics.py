@@ -257,6 +257,7 @@ def test_the_catalog_is_unplugged(
         with ThreadPoolExecutor(5) as pool:
             pages = list(pool.map(lambda _: get(port), range(5)))
         assert len(counted) == 1
+        assert not caplog.records
         assert {Page(page).one("streamql_stream_has_data", stream=f"{schema}.s") for page in pages} == {1}
         (tmp_path / "shared").rename(tmp_path / "away")
         time.sleep(looking.SHARED_SECONDS)

@@ -6,7 +6,7 @@ import logging
 import platform
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -130,7 +130,7 @@ class Looks:
         self._lock = threading.Lock()
         self._last: Seen | None = None
         self._at = 0.0
-        self._told: Sequence[str] = ()
+        self._told: list[str] = []
 
     def __enter__(self) -> Looks:
         return self
