@@ -24,7 +24,6 @@ LOOK_SECONDS_MAX = 300.0
 
 RUN_NAME = re.compile(r"[\w.:/+@~=-]+")
 CANCELLED = 130
-USAGE = 2
 
 _ERROR = re.compile(r"^error(?: in [^\n]*?)?: (?:\[([A-Z][A-Z0-9_.]*)\] )?(.*)", re.MULTILINE | re.DOTALL)
 _HINT = re.compile(r"^hint: (.*)$", re.MULTILINE)
@@ -167,10 +166,11 @@ class Script:
 def failure(ended: Ended) -> StreamqlError:
     """Returns the error of a command that has failed, in its own words."""
     found = _ERROR.search(ended.err)
-    if ended.code in (CANCELLED, -2, -9, -15):
+    if ended.code == CANCELLED or ended.code < 0:
+        how = "was cancelled" if ended.code == CANCELLED else f"was ended by signal {-ended.code}"
         return StreamqlError(
             "RUN_FAILED",
-            "the command was cancelled; the statement that ran has committed and moved its streams, or has done neither",
+            f"the command {how}; the statement that ran has committed and moved its streams, or has done neither",
             hint="run it again",
             exit_code=ended.code,
         )

@@ -102,7 +102,7 @@ class Airflow(TestServer):
 
     def events(self) -> dict[str, list[dict[str, Any]]]:
         """What was reported with each asset, the oldest first, by the end of its URI."""
-        query = "SELECT asset.uri, extra FROM asset_event e JOIN asset ON asset.id = e.asset_id ORDER BY e.id"
+        query = "SELECT asset.uri, e.extra FROM asset_event e JOIN asset ON asset.id = e.asset_id ORDER BY e.id"
         found: dict[str, list[dict[str, Any]]] = {}
         for uri, extra in self.rows(query):
             found.setdefault(uri, []).append(json.loads(extra) if isinstance(extra, str) else extra)
