@@ -173,16 +173,23 @@ def test_full_refresh_starts_the_stream_again(shop: Shop) -> None:
 
 
 def test_two_runs_at_once_take_each_change_once(shop: Shop, tmp_path: Path) -> None:
-    """Two first runs, then two runs with changes."""
+    """Two first runs, of which Delta Lake may refuse one: both create the tables. Then two runs with changes."""
     with DbtRunner() as second, ThreadPoolExecutor(2) as threads:
         other = replace(shop, runner=second, directory=tmp_path / "other")
         other.directory.mkdir()
-        for argv in (("run",), RUN):
-            for run in [threads.submit(s.succeeds, *argv) for s in (shop, other)]:
-                run.result()
-            assert shop.is_equal()
-            assert shop.left() == (0, 0)
-            shop.rows("UPDATE orders SET amount = amount + 1 WHERE id < 20")
+        codes = [run.result().returncode for run in [threads.submit(s.dbt, *RUN) for s in (shop, other)]]
+        assert 0 in codes
+        if any(codes):
+            shop.succeeds(*RUN)
+        assert shop.is_equal()
+        assert shop.left() == (0, 0)
+        assert shop.audit() == {"INSERT": ROWS}
+
+        shop.rows("UPDATE orders SET amount = amount + 1 WHERE id < 20")
+        for run in [threads.submit(s.succeeds, *RUN) for s in (shop, other)]:
+            run.result()
+    assert shop.is_equal()
+    assert shop.left() == (0, 0)
     assert shop.audit() == {"INSERT": ROWS, "UPDATE_BEFORE": 20, "UPDATE_AFTER": 20}
 
 
