@@ -49,14 +49,16 @@
 {#- Runs CREATE TABLE IF NOT EXISTS. Delta Lake refuses it while another run is creating the table, so it is tried again. Macros cannot catch
     an error, and a script of SQL can. The last attempt raises it. -#}
 {% macro create_once(statement) %}
+  {% set table = namespace(exists=false) %}
   {% if streamql.facts_of("set spark.sql.scripting.enabled").get('spark.sql.scripting.enabled') | string | lower == 'true' %}
     {% for attempt in range(10) %}
-      {% if streamql.table_facts(this) is none %}
+      {% if not table.exists %}
         {% do run_query("begin\n  declare exit handler for sqlexception begin end;\n  " ~ statement ~ ";\nend") %}
+        {% set table.exists = streamql.table_facts(this) is not none %}
       {% endif %}
     {% endfor %}
   {% endif %}
-  {% if streamql.table_facts(this) is none %}
+  {% if not table.exists %}
     {% do run_query(statement) %}
   {% endif %}
 {% endmacro %}
