@@ -70,7 +70,7 @@ def forked(request: Request) -> int:
     if pid := os.fork():
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     code = 1
-    signal.alarm(SECONDS_MAX)  # ends the fork, if dbt does not end by itself
+    signal.alarm(2 * SECONDS_MAX)  # ends the fork, if dbt does not end by itself
     try:
         os.chdir(request.directory)
         os.environ.update(request.variables)

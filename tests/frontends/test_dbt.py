@@ -194,12 +194,15 @@ def test_two_runs_at_once_take_each_change_once(shop: Shop, tmp_path: Path) -> N
 
 
 def killed_in_a_run(shop: Shop, server: subprocess.Popen[bytes]) -> None:
-    """Kills the server while dbt runs a model that consumes."""
+    """Kills the server while a statement of dbt holds a stream."""
     out = shop.directory / "out"
     out.unlink(missing_ok=True)
+    begun = "START sql stream_consumer model killed.orders_current"
     with ThreadPoolExecutor(1) as threads:
         run = threads.submit(shop.dbt, *RUN)
-        eventually(lambda: (out.exists() and "START sql stream_consumer" in out.read_text()) or run.done())
+        eventually(lambda: (out.exists() and begun in out.read_text()) or run.done())
+        eventually(lambda: run.done() or shop.facts("STREAM orders_stream")["consuming_now"])
+        shop.client.close()
         server.kill()
         assert run.result().returncode == 1
 
@@ -208,7 +211,8 @@ def test_a_server_that_is_killed_in_a_run(runner: DbtRunner, project: Path, tmp_
     """The first run is killed while it loads the rows, the second while it takes changes. The run after it is right each time."""
     expected = {"INSERT": ROWS}
     for number in range(3):
-        with serving(tmp_path / "lake", tmp_path / f"log-{number}") as (server, port), Client(port) as client:
+        with serving(tmp_path / "lake", tmp_path / f"log-{number}") as (server, port):
+            client = Client(port)
             shop = Shop(port, runner, client, "killed", tmp_path, project)
             client.rows("CREATE SCHEMA IF NOT EXISTS killed")
             client.rows("USE killed")
@@ -224,3 +228,5 @@ def test_a_server_that_is_killed_in_a_run(runner: DbtRunner, project: Path, tmp_
                 expected |= {"UPDATE_BEFORE": 20, "UPDATE_AFTER": 20}
             if number < 2:
                 killed_in_a_run(shop, server)
+            else:
+                client.close()

@@ -7,7 +7,7 @@
   {% endif %}
   {% if flags.EMPTY %}
     {% if found is none %}
-      {% do run_query(streamql.create_target(strategy, query, streams, 'create table if not exists')) %}
+      {% do streamql.create_once(streamql.create_target(strategy, query, streams, 'create table if not exists')) %}
     {% endif %}
     {{ return(false) }}
   {% endif %}
@@ -22,7 +22,7 @@
     {% for stream in streams %}
       {% do streamql.refuse_missing_target(stream) %}
     {% endfor %}
-    {% do run_query(streamql.create_target(strategy, query, streams, 'create table if not exists')) %}
+    {% do streamql.create_once(streamql.create_target(strategy, query, streams, 'create table if not exists')) %}
   {% else %}
     {% for stream in streams %}
       {% do streamql.refuse_all_rows_again(stream) %}

@@ -46,6 +46,24 @@
 {% endmacro %}
 
 
+{#- Runs CREATE TABLE IF NOT EXISTS. Delta Lake refuses it while another run is creating the table, so it is tried again. Macros cannot catch
+    an error, and a script of SQL can. The last attempt raises it. -#}
+{% macro create_once(statement) %}
+  {% set table = namespace(exists=false) %}
+  {% if streamql.facts_of("set spark.sql.scripting.enabled").get('spark.sql.scripting.enabled') | string | lower == 'true' %}
+    {% for attempt in range(10) %}
+      {% if not table.exists %}
+        {% do run_query("begin\n  declare exit handler for sqlexception begin end;\n  " ~ statement ~ ";\nend") %}
+        {% set table.exists = streamql.table_facts(this) is not none %}
+      {% endif %}
+    {% endfor %}
+  {% endif %}
+  {% if not table.exists %}
+    {% do run_query(statement) %}
+  {% endif %}
+{% endmacro %}
+
+
 {#- Adds columns of the query that the target lacks, or refuses them, as on_schema_change says. -#}
 {% macro adapt_columns(strategy, query) %}
   {% set policy = config.get('on_schema_change') or 'ignore' %}
