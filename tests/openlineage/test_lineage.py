@@ -14,8 +14,6 @@ from streamql.features.openlineage.sender import Sender
 from tests.frontends.support import environment, streamql
 from tests.openlineage.receiver import Receiver, columns, dataset, problems
 
-pytestmark = pytest.mark.every_case
-
 
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
