@@ -20,7 +20,11 @@ from tests.server_process import TestServer, said_by, start_process
 AIRFLOW = (sys.executable, "-m", "airflow")
 
 
-def variables(home: Path, server: Server) -> dict[str, str]:
+EXAMPLES = ROOT / "examples" / "airflow"
+WRONG = ROOT / "tests" / "integrations" / "airflow" / "dags" / "wrong.py"
+
+
+def variables(home: Path, server: Server, dags: Path = EXAMPLES) -> dict[str, str]:
     """The environment of Airflow's processes. Its timeouts are those of a busy machine."""
     port = free_port()
     extra = {"connect": server.streamql.connect, "command": list(COMMAND)}
@@ -29,7 +33,7 @@ def variables(home: Path, server: Server) -> dict[str, str]:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "examples" / "airflow"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         "AIRFLOW__CORE__PARALLELISM": "2",
@@ -114,8 +118,8 @@ class Airflow(TestServer):
 
 
 def became_of(environment: Mapping[str, str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Runs the DAGs of `dags.py` by DAG.test, in a process; what became of each task."""
-    command = [sys.executable, "-m", "tests.integrations.airflow.dags", *names]
+    """Runs DAGs of `wrong.py` by DAG.test, in a process; what became of each task."""
+    command = [sys.executable, str(WRONG), *names]
     done = subprocess.run(command, cwd=ROOT, env=dict(environment), capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith('{"dag"')]
     assert lines, done.stdout[-3000:] + done.stderr[-3000:]

@@ -14,7 +14,7 @@ import pytest
 if importlib.util.find_spec("airflow") is None:
     pytest.skip("Airflow is not installed", allow_module_level=True)
 
-from tests.integrations.airflow.support import Airflow, became_of, variables
+from tests.integrations.airflow.support import WRONG, Airflow, became_of, variables
 from tests.integrations.support import (
     DELAYS_STREAM,
     FLIGHTS_A_MONTH,
@@ -80,7 +80,7 @@ def test_a_server_that_is_unplugged_while_a_run_waits(airflow: Airflow, server: 
 
 
 def test_runs_that_fail_move_nothing(server: Server, tmp_path: Path) -> None:
-    environment = variables(tmp_path, server)
+    environment = variables(tmp_path, server, WRONG.parent)
     subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], env=environment, capture_output=True, check=True)
     before = server.offset(AUDIT_STREAM)
     went = became_of(environment, ["broken", "killed", "misnamed"])

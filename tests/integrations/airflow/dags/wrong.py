@@ -1,4 +1,4 @@
-"""DAGs that go wrong, each run by DAG.test: `python -m tests.integrations.airflow.dags NAME …`."""
+"""DAGs that go wrong, each run by DAG.test: `python wrong.py NAME …`."""
 
 from __future__ import annotations
 
