@@ -176,7 +176,7 @@
 {#- Warns of the streams that have to be made again once a dynamic table has been replaced. -#}
 {% macro warn_of_replacement(table) %}
   {% set names = [] %}
-  {% for row in run_query("select name from " ~ streamql.catalog_schema() ~ ".streams where name not like '%$refresh' and lower(source) = "
+  {% for row in run_query("select name from " ~ streamql.catalog_schema() ~ ".streams where name not like '%$refresh%' and lower(source) = "
                           ~ streamql.literal(table | string | lower)) %}
     {% do names.append(row[0]) %}
   {% endfor %}
