@@ -1,15 +1,15 @@
-"""Metrics of streams, dynamic tables, tasks and expectations, in Prometheus' text format. Without an
-option they are printed once.
+"""Metrics of streams, dynamic tables, tasks and expectations, in Prometheus' text format. Without
+an option they are printed once.
 
 A look reads the catalog and the logs of the sources. It runs no Spark job, reads no row and no
-ledger, and consumes nothing. Counters are kept in the catalog, so all processes that measure show the
-same numbers, and a restart does not set them back.
+ledger, and consumes nothing. Counters are kept in the catalog, so all processes that measure show
+the same numbers, and a restart does not set them back.
 
   --serve     serves http://HOST:PORT/metrics until it is stopped, once it has looked for the first
               time. Each scrape looks; scrapes within a second share one look. If the catalog cannot
-              be read, the page still answers, and streamql_up is 0. Without a HOST only this machine
-              can reach it. There is no password, and the page has names of streams, tables and
-              tasks: let a proxy ask for one.
+              be read, the page still answers, and streamql_up is 0. Without a HOST only this
+              machine can reach it. There is no password, and the page has names of streams, tables
+              and tasks: let a proxy ask for one.
   --textfile  writes FILE for the textfile collector of node_exporter, which takes names that end in
               .prom. It is replaced at once. With --every it is written again and again
 
