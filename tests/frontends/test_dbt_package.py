@@ -12,6 +12,7 @@ import pytest
 from tests.frontends.dbt_runner import DbtRunner
 from tests.frontends.dbt_shop import ORDERS, Shop, serving, written
 from tests.frontends.support import Client, finished
+from tests.small import INTERPRETED, SHORT_LIVED
 
 pytestmark = pytest.mark.spark
 
@@ -68,16 +69,16 @@ select item, count(*) as orders from {{ source('shop', 'orders') }} group by ite
 }
 
 IN_SESSION = """
-import os, sys
+import json, sys
 import streamql
 from dbt.cli.main import dbtRunner
 
-spark = streamql.session(sys.argv[1])
+spark = streamql.session(sys.argv[1], conf=json.loads(sys.argv[2]))
 spark.sql("CREATE SCHEMA shop")
 spark.sql("USE shop")
 spark.sql("CREATE TABLE orders AS SELECT id, 'tea' AS item, CAST(id AS INT) AS amount FROM range(100)")
 for statement in ("DELETE FROM orders WHERE id < 10", "SELECT 1"):
-    done = dbtRunner().invoke(["build", "--select", "states_stream+"])
+    done = dbtRunner().invoke(["run", "--select", "states_stream+"])
     assert done.success, done.exception or [r.message for r in done.result]
     print("states", *spark.sql("SELECT count(*), count_if(__END_AT IS NULL) FROM order_states").first())
     spark.sql(statement)
@@ -209,7 +210,8 @@ def test_the_session_method(tmp_path: Path) -> None:
     )
     script = tmp_path / "build.py"
     script.write_text(IN_SESSION)
-    done = finished([sys.executable, str(script), str(tmp_path / "lake")], cwd=project)
+    conf = json.dumps({"spark.master": "local[2]", **SHORT_LIVED, **dict(INTERPRETED)})
+    done = finished([sys.executable, str(script), str(tmp_path / "lake"), conf], cwd=project)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line for line in done.stdout.splitlines() if line.startswith("states")] == [
         "states 100 100",
