@@ -197,10 +197,10 @@ def test_attempts_on_a_server(tmp_path: Path) -> None:
         copying = "INSERT INTO copy SELECT id, item FROM s"
         with pytest.raises(StreamqlError) as raised:
             streamql.run_script(
-                sql=f"{copying};\nINSERT INTO orders VALUES (3, 'oil');\nINSERT INTO copy SELECT id / 0, item FROM s",
+                sql=f"{copying};\nINSERT INTO orders VALUES (3, 'oil');\nINSERT INTO copy SELECT id, raise_error('bad') FROM s",
                 name="dag/run/task",
             )
-        assert raised.value.facts["condition"] == "DIVIDE_BY_ZERO"
+        assert raised.value.facts["condition"] == "USER_RAISED_EXCEPTION"
         assert "statement 3, line 3" in raised.value.message
 
         again = streamql.run_script(sql=copying, name="dag/run/task")

@@ -89,7 +89,8 @@ def test_runs_that_fail_move_nothing(server: Server, tmp_path: Path) -> None:
         "killed": {"failed"},
         "misnamed": {"failed"},
     }
-    assert "DIVIDE_BY_ZERO" in went["broken"]["log"]
+    assert "USER_RAISED_EXCEPTION" in went["broken"]["log"]
+    assert "AirflowTaskTimeout" in went["killed"]["log"]
     assert "there is no stream default.flights_to_nowhere" in went["misnamed"]["log"]
     assert (server.offset(AUDIT_STREAM), server.rows("SELECT count(*) FROM flight_audit")) == (before, "0")
 

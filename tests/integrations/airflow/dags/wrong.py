@@ -18,7 +18,9 @@ WORK = (
 )
 
 with DAG("broken", schedule=None) as broken:
-    StreamqlOperator(task_id="audit", sql=AUDIT.format(delay="1 / (dep_delay - dep_delay)"), conn_id="streamql")
+    StreamqlOperator(
+        task_id="audit", sql=AUDIT.format(delay="CAST(raise_error('a bad row') AS INT)"), conn_id="streamql"
+    )
 with DAG("killed", schedule=None) as killed:
     StreamqlOperator(task_id="audit", sql=WORK, conn_id="streamql", execution_timeout=timedelta(seconds=30))
 with DAG("corrected", schedule=None) as corrected:
