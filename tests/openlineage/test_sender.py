@@ -85,6 +85,8 @@ def test_what_was_not_sent_is_said_at_the_end(caplog: pytest.LogCaptureFixture) 
             s.put(note(n))
         s.close(0.2)
     assert "3 events of lineage were not sent" in caplog.records[-1].getMessage()
+    line.is_down = False
+    s.close(10)  # so that nothing waits at the end of this process
 
 
 def test_the_oldest_are_dropped_if_too_many_wait(
