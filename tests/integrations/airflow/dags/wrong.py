@@ -12,17 +12,17 @@ from streamql.integrations.airflow import StreamqlOperator, StreamqlSensor
 
 AUDIT = """INSERT INTO flight_audit
 SELECT flight_id, carrier, flight_date, {delay}, __commit_version, __commit_timestamp FROM flights_to_audit"""
-WORK = (
-    "INSERT INTO flight_audit SELECT flight_id, carrier, flight_date, CAST(length(sha2(repeat(flight_id, 99999), 512)) AS INT), "
-    "__commit_version, __commit_timestamp FROM flights_to_audit, range(1000000)"
-)
+SLEEP = "CAST(java_method('java.lang.Thread', 'sleep', CAST(100 * length(flight_id) AS BIGINT)) AS INT)"
+"""Seconds for each row; a task of Spark ends at once when it is cancelled, which one that computes may not do."""
 
 with DAG("broken", schedule=None) as broken:
     StreamqlOperator(
         task_id="audit", sql=AUDIT.format(delay="CAST(raise_error('a bad row') AS INT)"), conn_id="streamql"
     )
 with DAG("killed", schedule=None) as killed:
-    StreamqlOperator(task_id="audit", sql=WORK, conn_id="streamql", execution_timeout=timedelta(seconds=30))
+    StreamqlOperator(
+        task_id="audit", sql=AUDIT.format(delay=SLEEP), conn_id="streamql", execution_timeout=timedelta(seconds=30)
+    )
 with DAG("corrected", schedule=None) as corrected:
     StreamqlSensor(task_id="sees", stream="default.flights_to_audit", conn_id="streamql") >> StreamqlOperator(
         task_id="audit", sql=AUDIT.format(delay="arr_delay"), conn_id="streamql"
