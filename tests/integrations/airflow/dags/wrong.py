@@ -12,7 +12,7 @@ from streamql.integrations.airflow import StreamqlOperator, StreamqlSensor
 
 AUDIT = """INSERT INTO flight_audit
 SELECT flight_id, carrier, flight_date, {delay}, __commit_version, __commit_timestamp FROM flights_to_audit"""
-SLEEP = "CAST(java_method('java.lang.Thread', 'sleep', CAST(100 * length(flight_id) AS BIGINT)) AS INT)"
+SLEEP = "length(java_method('java.lang.Thread', 'sleep', CAST(100 * length(flight_id) AS BIGINT)))"
 """Seconds for each row; a task of Spark ends at once when it is cancelled, which one that computes may not do."""
 
 with DAG("broken", schedule=None) as broken:
