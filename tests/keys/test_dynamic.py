@@ -101,6 +101,11 @@ def test_a_key_that_lies_fails_the_refresh_and_moves_nothing(spark: SparkSession
         (done,) = run(spark, f"REFRESH DYNAMIC TABLE {name}")
         assert done["outcome"] == "REFRESHED"
     assert spark.table("s").first() == (7,)
+    run(spark, "ALTER TABLE t SET TBLPROPERTIES ('delta.enableRowTracking' = 'false')")
+    run(spark, "UPDATE t SET v = 6 WHERE k = 1")
+    (done,) = run(spark, "REFRESH DYNAMIC TABLE d")
+    assert (done["mode"], done["rows_updated"]) == ("INCREMENTAL", 1)  # a key needs no change tracking
+    run(spark, "REFRESH DYNAMIC TABLE s")
     run(spark, "CREATE OR REPLACE TABLE t AS SELECT k AS id, v FROM t")
     with pytest.raises(StreamqlError, match="lacks a column of the key"):
         run(spark, "REFRESH DYNAMIC TABLE s")

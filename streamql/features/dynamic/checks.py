@@ -93,8 +93,7 @@ def _problems(
         if opened.replaced is not None:
             what = f"{REPLACED[opened.replaced]} since its last refresh, which the next refresh follows"
             yield Problem(Finding(name, "warning", "STREAM_SOURCE_REPLACED", what, f"REFRESH {table.label} {name}"))
-        for source in opened.tables.values():
-            source.check_trackable(state.stream.mode, {})
+        opened.check_trackable(state.stream.mode, {})
     if facts.is_filled and written_by_others(spark, table):
         what = "a statement other than a refresh has written its rows, which the next refresh puts right"
         yield Problem(Finding(name, "error", "DYNAMIC_TABLE_WRITTEN", what, f"REFRESH {table.label} {name}"))

@@ -47,6 +47,10 @@ class TableVersions(Protocol):
     def tracks_changes(self) -> bool:
         """Returns whether its newest version tracks changes."""
 
+    @property
+    def needs_tracking(self) -> bool:
+        """Returns whether its changes can only be read while it tracks changes."""
+
     def at(self, version: int) -> Snapshot:
         """Returns a version. Raises STREAM_STALE if the log no longer has it."""
 
@@ -224,13 +228,13 @@ def _outside(source: TableVersions, what: str, point: Point) -> StreamqlError:
     )
 
 
-def check_all_trackable(tables: Iterable[TableVersions], where: Mapping[str, int]) -> None:
+def check_all_trackable(tables: Iterable[TableVersions], where: Mapping[str, int], *, is_created: bool = True) -> None:
     """Raises RESERVED_COLUMN_NAME for the first table with such a column, and CHANGE_TRACKING_DISABLED for all tables that do not track
-    changes."""
+    changes. `is_created`: whether what reads them is being created. Later, tables whose rows are recognized by their key need not track."""
     names = []
     for table in tables:
         check_reserved(table.snapshot.metadata, str(table.ref.name), **where)
-        if not table.tracks_changes:
+        if not table.tracks_changes and (is_created or table.needs_tracking):
             names.append(str(table.ref.name))
     if not names:
         return

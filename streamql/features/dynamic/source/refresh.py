@@ -127,8 +127,8 @@ class OpenRefresh(OpenTables):
     replaced: str | None
 
     def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:  # noqa: ARG002 - tables have both modes
-        """Raises CHANGE_TRACKING_DISABLED for the tables that do not track changes."""
-        check_all_trackable(self.tables.values(), where)
+        """Raises RESERVED_COLUMN_NAME, and CHANGE_TRACKING_DISABLED for the tables that must track changes to be refreshed from."""
+        check_all_trackable(self.tables.values(), where, is_created=False)
 
     def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
         """Checks nothing, because a refresh computes the whole query if the history of a table is missing."""
