@@ -13,7 +13,7 @@ BEGIN, END = "<!-- metrics -->", "<!-- /metrics -->"
 
 def metric_table() -> str:
     """Returns the table as Markdown: a row for each metric, in the order of the page that is scraped."""
-    lines = ["| metric | type | unit | labels | meaning |", "|---|---|---|---|---|"]
+    lines = ["| metric | labels | meaning |", "|---|---|---|"]
     return "\n".join([*lines, *map(_row, every_metric())]) + "\n"
 
 
@@ -26,4 +26,6 @@ def with_table(page: str) -> str:
 
 def _row(metric: Metric) -> str:
     labels = ", ".join(f"`{label}`" for label in metric.labels)
-    return f"| `{metric.name}` | {metric.type} | {metric.unit} | {labels} | {metric.help} |"
+    assert (metric.type == "counter") == metric.name.endswith("_total")  # the page says so
+    assert metric.name.removesuffix("_total").endswith(metric.unit)
+    return f"| `{metric.name}` | {labels} | {metric.help} |"
