@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from streamql.features.openlineage import observer
 from streamql.features.openlineage.sender import Sender
+from tests.consume.support import fresh_schema, killed, tracked_table
 from tests.frontends.support import environment, streamql
 from tests.openlineage.receiver import Receiver, columns, dataset, problems
 
@@ -140,6 +141,30 @@ def test_a_receiver_that_is_down_fails_and_loses_nothing(shop: SparkSession, rec
     receiver.is_down = False
     ((start, complete),) = receiver.ended("lineage.totals.insert_from.lineage.down")
     assert start["eventTime"] < complete["eventTime"]
+
+
+@pytest.mark.parametrize(("point", "end"), [("after:execute", "COMPLETE"), ("before:execute", "FAIL")])
+def test_the_run_of_a_killed_process_is_ended_by_the_next(
+    spark: SparkSession, receiver: Receiver, point: str, end: str
+) -> None:
+    schema = fresh_schema(spark, "lineage_kill")
+    tracked_table(spark, 50)
+    spark.sql("CREATE TABLE target (id BIGINT)")
+    insert = f"INSERT INTO {schema}.target SELECT id FROM {schema}.s"
+    killed(spark, point, insert)
+    spark.sql("INSERT INTO t VALUES (1000, 1)")
+    spark.sql(insert)
+    first, second = receiver.ended(f"{schema}.target.insert_from.{schema}.s", 2)
+    if end == "COMPLETE":  # the statement took long enough for START to be sent
+        assert first[0]["eventType"] == "START"
+    assert [run[-1]["eventType"] for run in (first, second)] == [end, "COMPLETE"]
+    assert sum(event["eventType"] != "START" for event in first + second) == 2
+    rows = [
+        dataset(run[-1], "outputs", "target")["outputFacets"]["outputStatistics"]["rowCount"]
+        for run in (first, second)
+        if run[-1]["eventType"] == "COMPLETE"
+    ]
+    assert rows == ([50, 1] if end == "COMPLETE" else [51])
 
 
 SCRIPT = (
