@@ -20,9 +20,9 @@ from tests.consume.support import TRACKED, data_of, fresh_schema, run
 from tests.look.test_page import read
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def schema(spark: SparkSession) -> Iterator[str]:
-    """Table t; d reads it, and m reads d."""
+    """Table t; d reads it, and m reads d. Each test leaves them healthy, and the last ones take them apart."""
     name = fresh_schema(spark, "dynamic_doctor")
     run(spark, f"CREATE TABLE t (id BIGINT, v BIGINT) {TRACKED}")
     run(spark, "INSERT INTO t VALUES (1, 10), (2, 20)")
@@ -53,6 +53,7 @@ def test_a_suspended_table_holds_up_what_reads_it(spark: SparkSession, schema: s
     held = found(spark, schema)["m", "DYNAMIC_TABLE_SUSPENDED"]
     assert held.severity == "warning"
     assert held.what == f"no run can refresh it: {schema}.d, which it reads, is suspended"
+    run(spark, "ALTER DYNAMIC TABLE d RESUME")
 
 
 def test_a_query_that_cannot_be_analysed(spark: SparkSession, schema: str) -> None:
@@ -61,6 +62,7 @@ def test_a_query_that_cannot_be_analysed(spark: SparkSession, schema: str) -> No
     assert missing["d", "STREAM_SOURCE_MISSING"].severity == "error"
     run(spark, f"CREATE TABLE t (id BIGINT, v BIGINT) {TRACKED}")
     assert found(spark, schema)["d", "STREAM_SOURCE_REPLACED"].remedy == f"REFRESH DYNAMIC TABLE {schema}.d"
+    run(spark, "INSERT INTO t VALUES (1, 10), (2, 20)")
     run(spark, "REFRESH MATERIALIZED VIEW m")
     assert found(spark, schema) == {}
 
@@ -87,6 +89,8 @@ def test_a_table_that_is_late(spark: SparkSession, schema: str, monkeypatch: pyt
     late = found(spark, schema)
     assert {name for name, code in late if code == "DYNAMIC_TABLE_LATE"} == {"d", "m"}
     assert "its target is 1 second" in late["m", "DYNAMIC_TABLE_LATE"].what
+    run(spark, "ALTER MATERIALIZED VIEW m SET TARGET_LAG = '1 hour'")
+    run(spark, "DELETE FROM t WHERE id = 3")
 
 
 def test_a_table_whose_refreshes_fail(spark: SparkSession, schema: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,25 +127,8 @@ def test_a_table_whose_refreshes_fail(spark: SparkSession, schema: str, capsys: 
         history = run(spark, f"SHOW DYNAMIC TABLE REFRESH HISTORY FOR {name}")
         assert [r["outcome"] for r in history][:2] == ["UNCHANGED", "FAILED"]
     assert found(spark, schema) == {}
-
-
-def test_what_a_crash_left_is_dropped(spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    d = table(spark, schema, "d")
-    run(spark, f"DROP MATERIALIZED VIEW {schema}.m")
-
-    def dies(*_: object, **__: object) -> None:
-        raise SystemExit("killed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ddl, "drop_parts", dies)
-        with pytest.raises(SystemExit):
-            ddl.drop(spark, d, "DROP DYNAMIC TABLE d", follows_renames=True)
-    assert found(spark, schema) == {}  # it may belong to a statement that is under way
-    monkeypatch.setattr(checks, "BEING_MADE_MS", 0)
-    name = d.backing.name.object
-    assert found(spark, schema)[name, "DYNAMIC_TABLE_LEFT_OVER"].remedy == "streamql doctor --fix drops it"
-    assert found(spark, schema, fix=True)[name, "DYNAMIC_TABLE_LEFT_OVER"].is_fixed
-    assert found(spark, schema) == {}
+    for name in ("above", "plain", "lagging"):
+        run(spark, f"DROP DYNAMIC TABLE {name}")
 
 
 def test_rows_that_may_be_those_of_another_catalog_are_left(
@@ -179,3 +166,22 @@ def test_the_commands_show_them(
     assert f"{schema}.t" in seen.text
     assert main([*options, "streams", "nothing"]) == 1
     assert "STREAM_NOT_FOUND" in capsys.readouterr().err
+
+
+def test_what_a_crash_left_is_dropped(spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    d = table(spark, schema, "d")
+    run(spark, f"DROP MATERIALIZED VIEW {schema}.m")
+
+    def dies(*_: object, **__: object) -> None:
+        raise SystemExit("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ddl, "drop_parts", dies)
+        with pytest.raises(SystemExit):
+            ddl.drop(spark, d, "DROP DYNAMIC TABLE d", follows_renames=True)
+    assert found(spark, schema) == {}  # it may belong to a statement that is under way
+    monkeypatch.setattr(checks, "BEING_MADE_MS", 0)
+    name = d.backing.name.object
+    assert found(spark, schema)[name, "DYNAMIC_TABLE_LEFT_OVER"].remedy == "streamql doctor --fix drops it"
+    assert found(spark, schema, fix=True)[name, "DYNAMIC_TABLE_LEFT_OVER"].is_fixed
+    assert found(spark, schema) == {}
