@@ -284,10 +284,12 @@ def test_the_shell_on_a_server(server: Server, tmp_path: Path) -> None:
         shell.wait("column")
         shell.keys(" = 'i';", "\r")
         shell.wait("1 row")
-        shell.keys(f"{SLOW};", "\r")
+        shell.do("INSERT INTO t VALUES (10, 'j');", r"OK|row")
+        shell.keys(f"INSERT INTO x SELECT id, m FROM s CROSS JOIN ({SLOW});", "\r")
         shell.wait("stage running")
         shell.keys(CTRL_C)
         shell.wait("cancelled")
+        shell.do("INSERT INTO x SELECT id, v FROM s;", r"INSERT: 1 row into x; s \d+ → \d+")
         shell.do("BEGIN TRANSACTION;", "OK")
         shell.keys(CTRL_D)
         assert shell.end() == 0

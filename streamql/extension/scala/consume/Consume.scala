@@ -81,7 +81,8 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     bindings.foreach(_.counter = new ChangeCounter)
     val checks = bindings.flatMap(b => ChecksRows.in(b.plan))
     checks.foreach(_.begin())
-    try RowErrors.hinted(session, bindings.map(_.description)) { runStatement(session.asInstanceOf[ClassicSession], i, claimed, bindings) }
+    def run() = OwnJobs.endedWith(session.sparkContext)(runStatement(session.asInstanceOf[ClassicSession], i, claimed, bindings))
+    try RowErrors.hinted(session, bindings.map(_.description))(run())
     finally checks.foreach(_.end())
   }
 
