@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 
 
 def quote(part: str) -> str:
@@ -37,6 +38,12 @@ class Name:
         if len(parts) != 3 or not all(isinstance(part, str) for part in parts):
             raise ValueError(f"not a name: {parts!r}")
         return cls(*map(str, parts))
+
+    @classmethod
+    def shown_as(cls, text: str) -> Name:
+        """Returns the name of a table that `str` shows as a text. Raises ValueError if it is not such a text."""
+        parts = [part or quoted.replace("``", "`") for quoted, part in _PART.findall(text)]
+        return cls.of(parts if len(parts) == 3 else ["spark_catalog", *parts])
 
     @property
     def parts(self) -> tuple[str, str, str]:

@@ -70,7 +70,7 @@ def dataset(event: Event, side: str, end: str) -> Event:
 
 def columns(event: Event) -> dict[str, set[tuple[str, str, str]]]:
     """Of each column of the target, the (dataset, column, subtype) from which it comes; streams are left out."""
-    (output,) = event["outputs"]
+    output, *_ = event["outputs"]
     lineage = output["facets"]["columnLineage"]
     return {
         name: {

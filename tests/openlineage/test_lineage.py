@@ -95,7 +95,8 @@ def test_views_dynamic_tables_histories_transactions_and_tasks(shop: SparkSessio
     for name in ("v ON VIEW labels", "h ON TABLE orders", "x ON TABLE orders", "k ON TABLE orders"):
         shop.sql(f"CREATE STREAM {name}")
     shop.sql("CREATE DYNAMIC TABLE d AS SELECT item, sum(amount) AS total FROM orders WHERE id > 0 GROUP BY item")
-    shop.sql("INSERT INTO orders VALUES (50, 'item 50', 3)")
+    shop.sql("ALTER STREAM h ADD EXPECTATION priced CHECK (amount > 0) ON VIOLATION QUARANTINE INTO unpriced")
+    shop.sql("INSERT INTO orders VALUES (50, 'item 50', 3), (51, 'item 51', -1)")
     shop.sql("CREATE TABLE labelled AS SELECT id, label FROM v")
     shop.sql("REFRESH DYNAMIC TABLE d")
     shop.sql("CREATE TABLE history (id INT, item STRING, amount INT, __START_AT TIMESTAMP, __END_AT TIMESTAMP)")
@@ -118,11 +119,17 @@ def test_views_dynamic_tables_histories_transactions_and_tasks(shop: SparkSessio
     }
     assert [d["facets"]["symlinks"]["identifiers"][0]["name"] for d in refresh["outputs"]] == ["lineage.d"]
     assert {d["name"].rsplit("/", 1)[-1] for d in refresh["inputs"]} == {"orders"}
+    (output,) = refresh["outputs"]
+    assert [f["name"] for f in output["facets"]["schema"]["fields"]] == ["item", "total"]
+    assert refresh["job"]["facets"]["sql"]["query"].startswith("CREATE DYNAMIC TABLE d ")
     assert refresh["job"]["facets"]["jobType"]["jobType"] == "REFRESH"
     (run,) = receiver.ended("lineage.history.merge_from.lineage.h")
     assert {c: o for c, o in columns(run[-1]).items() if not c.startswith("__")} == {
         c: {("orders", c, "IDENTITY")} for c in ("id", "item", "amount")
     }
+    unpriced = dataset(run[-1], "outputs", "unpriced")
+    assert unpriced["facets"]["symlinks"]["identifiers"][0]["name"] == "lineage.unpriced"
+    assert unpriced["outputFacets"]["outputStatistics"]["rowCount"] == 1
     runs = receiver.ended("lineage.totals.insert_from.lineage.x", 2)
     assert [[e["eventType"] for e in run] for run in runs] == [["START", "COMPLETE"]] * 2
     (task,) = receiver.ended("lineage.load")

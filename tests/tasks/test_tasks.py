@@ -103,7 +103,7 @@ def test_failures_retries_and_suspension(spark: SparkSession, schema: str) -> No
         None,
     )
     (found,) = findings(spark, f"{schema}.flaky")
-    assert (found.code, "it was suspended" in found.what) == ("TASK_FAILED", True)
+    assert (found.code, "it is suspended" in found.what) == ("TASK_FAILED", True)
     run(spark, "ALTER TASK flaky MODIFY AS INSERT INTO noted VALUES ('well')")
     run(spark, "EXECUTE TASK flaky RETRY LAST")
     assert words(spark) == {"before": 2, "well": 1, "behind": 1}

@@ -94,7 +94,8 @@ def run(spark: SparkSession, options: Options) -> int:
         return USAGE
     screen = Screen(silent=options.silent or not for_people)
     began = time.monotonic()
-    with Stop() as stop, warnings_as_events(journal, for_people=for_people):
+    note = "stopping: what runs ends first; a second signal cancels it"
+    with Stop(note) as stop, warnings_as_events(journal, for_people=for_people):
         desk = Desk(spark, journal.tell, screen.note, lambda: stop.is_asked, options.database, given.jobs)
         scheduler = Scheduler(desk, stop, works(desk), partial(_progress, screen), only_once=given.once)
         if not given.once:

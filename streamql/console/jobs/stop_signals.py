@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from types import FrameType
@@ -10,9 +11,11 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Stop:
-    """SIGTERM and SIGINT: the first one asks, the second cancels (KeyboardInterrupt in the main thread). A context manager."""
+    """SIGTERM and SIGINT: the first one asks, the second cancels (KeyboardInterrupt in the main thread). A context manager. `note`: what the
+    first one writes to stderr."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: str = "") -> None:
+        self._note = note
         self._asked = threading.Event()
         self._before: dict[signal.Signals, object] = {}
         self.signal: int | None = None
@@ -31,6 +34,8 @@ class Stop:
     def _hear(self, number: int, _: FrameType | None) -> None:
         again, self.signal = self._asked.is_set(), number
         self._asked.set()
+        if self._note and not again:
+            os.write(2, f"{self._note}\n".encode())  # print may be under way in the thread that is interrupted
         if again:
             raise KeyboardInterrupt
 

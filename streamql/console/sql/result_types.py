@@ -23,7 +23,7 @@ class ResultType(Enum):
     COMMAND = "command"
     """All else: DDL, settings, maintenance; the result, if there is one, is a report."""
     SCRIPT = "script"
-    """BEGIN … END and EXECUTE IMMEDIATE: what comes back is known when it comes back (see `result_type_of_columns`)."""
+    """BEGIN … END, EXECUTE IMMEDIATE and EXECUTE TASK: what comes back is known when it comes back (see `result_type_of_columns`)."""
 
 
 class Shape(NamedTuple):
@@ -103,7 +103,7 @@ def _key(tokens: list[Token], index: int) -> str:
 def _is_script(tokens: list[Token], index: int) -> bool:
     following = _key(tokens, index + 1)
     if _key(tokens, index) == "EXECUTE":
-        return following == "IMMEDIATE"
+        return True
     if following == ":":  # a label
         return _key(tokens, index + 2) == "BEGIN"
     return _key(tokens, index) == "BEGIN" and following not in _PLAIN_AFTER_BEGIN

@@ -129,7 +129,8 @@ def run(spark: SparkSession, options: Options) -> int:
     if journal is None:
         return USAGE
     screen = Screen(silent=options.silent or not for_people)
-    with Stop() as stop, warnings_as_events(journal, for_people=for_people):
+    note = "stopping: what runs ends first; a second signal cancels it"
+    with Stop(note) as stop, warnings_as_events(journal, for_people=for_people):
         refreshes = Refreshes(
             spark, journal.tell, lambda: stop.is_asked, options.database, given.names, given.jobs, only_due=given.due
         )

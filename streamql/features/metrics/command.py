@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 
 from streamql.console.argument_types import seconds
 from streamql.console.options import Options, path_text
+from streamql.durations import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -162,15 +163,19 @@ def _write(looks: Looks, path: Path, every: float | None) -> int:
     from streamql.features.metrics.exposition import write
 
     log, told = logging.getLogger("streamql"), ""
+    if path.suffix != ".prom":
+        log.warning("node_exporter takes only files whose names end in .prom")
+    if every is not None:
+        print(f"metrics in {path}, every {in_words(int(every * 1000))}; Ctrl-C ends it", flush=True)
     with Stop() as stop:
         while True:
             seen, why = looks.get(), ""
             try:
                 write(seen, path)
             except OSError as e:
-                why = f"{e.filename or path} cannot be written: {e.strerror}"
-            if why and why != told:
-                log.warning("%s", why)
+                why = f"{path} cannot be written: {e.strerror}"
+            if why != told:
+                log.warning("%s", why or f"{path} can be written again")
             told = why
             if every is None:
                 return OK if not why and seen.problem is None else FAILED

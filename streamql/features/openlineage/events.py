@@ -35,7 +35,7 @@ from streamql.catalog.observers import Event
 from streamql.features.openlineage.columns import Columns, columns_of, schema_facet, stream_dataset
 from streamql.features.openlineage.datasets import DatasetName, Read, StreamRead, named, plain
 from streamql.features.openlineage.facets import PRODUCER, ConsumptionFacet, StreamFacet
-from streamql.features.openlineage.note import Note
+from streamql.features.openlineage.note import Note, Quarantined
 
 STATES = {
     "CONSUMED": RunState.COMPLETE,
@@ -101,8 +101,9 @@ def job_name(note: Note) -> str:
 def _job_facets(note: Note) -> dict[str, JobFacet]:
     kind = job_type_job.JobTypeJobFacet(processingType="BATCH", integration="STREAMQL", jobType=job_type(note))
     facets: dict[str, JobFacet] = {"jobType": kind}
-    if note.row["statement"]:
-        facets["sql"] = sql_job.SQLJobFacet(query=note.row["statement"], dialect="spark")
+    text = note.row["statement"] if note.stored is None else note.stored.definition.text
+    if text:
+        facets["sql"] = sql_job.SQLJobFacet(query=text, dialect="spark")
     return facets
 
 
@@ -125,7 +126,7 @@ def _run_facets(note: Note) -> dict[str, RunFacet]:
             row.get("details"),
         ),
     }
-    if row.get("error"):
+    if row.get("error") and row["outcome"] != "SKIPPED":
         facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(row["error"], "SQL")
     parent = _parent(note)
     if parent is not None:
@@ -231,18 +232,30 @@ def _statistics(rows: Mapping[str, int] | None) -> dict[str, InputDatasetFacet]:
 
 def _outputs(note: Note, columns: Columns) -> list[OutputDataset]:
     row = note.row
+    outputs = [_quarantine(note, one) for one in note.quarantined]
     if not row.get("target"):
-        return []
+        return outputs
     # The rows of a dynamic table are in a table that has another name.
     target = str(row["source"] if job_type(note) == "REFRESH" else row["target"])
     dataset = named(note.namespace, row.get("target_path") or "", target)
     written = row["target_version"]
-    facets = _facets(note, Read(dataset, "" if written is None else str(written)), columns.output, None)
+    schema = columns.output
+    if note.stored is not None:
+        schema = [column for column in schema if column[0] in note.stored.columns]
+    facets = _facets(note, Read(dataset, "" if written is None else str(written)), schema, None)
     if columns.facet is not None:
         facets["columnLineage"] = columns.facet
-    counts: dict[str, OutputDatasetFacet] = {}
-    if row["rows_written"] is not None:
-        counts["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
-            rowCount=row["rows_written"]
-        )
-    return [OutputDataset(dataset.namespace, dataset.name, facets=facets, outputFacets=counts)]
+    target_rows = _written(row["rows_written"])
+    return [OutputDataset(dataset.namespace, dataset.name, facets=facets, outputFacets=target_rows), *outputs]
+
+
+def _quarantine(note: Note, one: Quarantined) -> OutputDataset:
+    dataset = named(note.namespace, one.path, one.name)
+    facets = _facets(note, Read(dataset, "" if one.version is None else str(one.version)), None, None)
+    return OutputDataset(dataset.namespace, dataset.name, facets=facets, outputFacets=_written(one.rows))
+
+
+def _written(rows: int | None) -> dict[str, OutputDatasetFacet]:
+    if rows is None:
+        return {}
+    return {"outputStatistics": output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=rows)}

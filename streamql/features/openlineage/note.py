@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from streamql.catalog.observers import NUMBER, Around, Event, Seen, work_id
+from streamql.catalog.stored import StoredTable, stored_tables
+from streamql.delta.names import look_up
 from streamql.features.openlineage.configured import namespace
 from streamql.features.openlineage.datasets import StreamRead, stream_read
+from streamql.names import Name
 from streamql.sources.registry import type_of
 from streamql.times import now_ms
 
@@ -19,11 +23,22 @@ EVENTS = ("begun", "consumed", "released", "task_run")
 
 
 @dataclass(frozen=True)
+class Quarantined:
+    """Rows in a quarantine table. `path`: empty: the table has gone. `rows`, `version`: None: they are not known."""
+
+    name: str
+    path: str
+    rows: int | None
+    version: int | None
+
+
+@dataclass(frozen=True)
 class Note:
     """One statement or task, when it begins or has ended.
 
     `id`: a UUID, the same at the begin and the end. `rows`: of the table of events, one for each stream. `lineage`: as `Seen.lineages` has
-    it; None: it is not known. `at_ms`: in milliseconds since 1970. `spark`: the version of Spark.
+    it; None: it is not known. `at_ms`: in milliseconds since 1970. `spark`: the version of Spark. `stored`: the dynamic table that is
+    refreshed; None: nothing is refreshed. `quarantined`: what a consumption that has ended has written beside its target.
     """
 
     id: str
@@ -35,6 +50,8 @@ class Note:
     namespace: str
     at_ms: int
     spark: str
+    stored: StoredTable | None = None
+    quarantined: Sequence[Quarantined] = ()
 
     @property
     def row(self) -> Event:
@@ -75,4 +92,17 @@ def _note(spark: SparkSession, seen: Seen, key: str, rows: Sequence[Event], line
             source = state.stream.source
             reads[state.stream.uuid] = stream_read(state, row, space, type_of(source).dataset(spark, source))
     ended = rows[0].get("ended_at")
-    return Note(key, ended is not None, rows, reads, lineage, seen.around, space, ended or now_ms(), spark.version)
+    stored = None
+    if any(read.is_hidden for read in reads.values()):
+        stored = next((t for t in stored_tables(spark) if t.table.path == rows[0].get("target_path")), None)
+    written = [one for row in rows for one in _quarantined(spark, row)] if ended is not None else []
+    at_ms = ended or now_ms()
+    return Note(key, ended is not None, rows, reads, lineage, seen.around, space, at_ms, spark.version, stored, written)
+
+
+def _quarantined(spark: SparkSession, row: Event) -> list[Quarantined]:
+    said = json.loads(row.get("details") or "{}").get("quarantined", {})
+    return [
+        Quarantined(name, look_up(spark, Name.shown_as(name)).path, one.get("rows"), one.get("version"))
+        for name, one in said.items()
+    ]

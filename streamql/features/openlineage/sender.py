@@ -27,7 +27,16 @@ CLOSE_SECONDS = 5.0
 BEGUN_MAX = 1_000
 """How many statements that have begun are remembered, with what is known of their columns."""
 
+THREAD = "streamql-openlineage"
+
 log = logging.getLogger("streamql")
+
+
+class _Quiet(logging.Filter):
+    """Drops what the client logs of each attempt in the thread of the sender, which says once that the receiver is down."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.threadName != THREAD
 
 
 class Sender:
@@ -52,7 +61,7 @@ class Sender:
                 self._dropped += 1
             self._waiting.append(note)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="streamql-openlineage", daemon=True)
+                self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
                 self._thread.start()
                 atexit.register(self.close)
             self._changed.notify_all()
@@ -126,5 +135,6 @@ class Sender:
         if self._emit is None:
             from openlineage.client import OpenLineageClient
 
+            logging.getLogger("urllib3.connectionpool").addFilter(_Quiet())
             self._emit = OpenLineageClient().emit
         self._emit(event)

@@ -43,12 +43,14 @@ def _finding(spark: SparkSession, task: Task, tasks: Sequence[Task]) -> Finding 
             "error",
             "TASK_NOT_FOUND",
             "the tasks before it do not exist",
-            f"ALTER TASK {name} ADD AFTER …, or DROP TASK",
+            f"create them again, or DROP TASK {name}"
+            if task.finalizes is not None
+            else f"ALTER TASK {name} ADD AFTER …, or DROP TASK",
         )
     if task.failures and task.last is not None and task.last.failed:
         first = task.last.failed[0]
         where = "" if first.uuid == task.uuid else f"{first.name}: "
-        ended = "; it was suspended" if task.is_suspended else ""
+        ended = "; it is suspended" if task.is_suspended else ""
         what = f"{counted(task.failures, 'run')} in a row failed{ended}: {where}{first.why}"
         again = f"EXECUTE TASK {name} RETRY LAST" + (f", and ALTER TASK {name} RESUME" if task.is_suspended else "")
         return Finding(name, "error", "TASK_FAILED", what, f"correct it, then {again}")

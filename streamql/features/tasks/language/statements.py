@@ -45,7 +45,8 @@ class CreateTask(Statement):
     @property
     def note(self) -> str:
         """See Statement."""
-        return "the task is suspended: ALTER TASK … RESUME starts it, EXECUTE TASK runs it once"
+        once = "" if self.after or self.settings.finalizes else ", EXECUTE TASK runs it once"
+        return f"the task is suspended: ALTER TASK … RESUME starts it{once}"
 
 
 @dataclass(frozen=True)

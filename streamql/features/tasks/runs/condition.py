@@ -13,6 +13,9 @@ from streamql.sessions import run_sql
 _SPELLINGS = {"SYSTEM$STREAM_HAS_DATA": "stream_has_data", "STREAM_STATUS": "stream_has_data"}
 """The function by its names in Snowflake and Databend."""
 
+ASKED = "WHEN: "
+"""Before the error that a condition raised."""
+
 
 def condition_sql(condition: str) -> str:
     """Returns a condition with the functions of other systems by our names."""

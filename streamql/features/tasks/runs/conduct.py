@@ -19,7 +19,7 @@ from streamql.errors import StreamqlError
 from streamql.features.tasks.model.runs import FALSE, TaskState
 from streamql.features.tasks.model.task import Task
 from streamql.features.tasks.runs.body import Stopped, run_body, session_for
-from streamql.features.tasks.runs.condition import is_true
+from streamql.features.tasks.runs.condition import ASKED, is_true
 from streamql.features.tasks.runs.heartbeat import Heartbeat
 from streamql.features.tasks.runs.steps import Claimed, around_of, end, give_back
 
@@ -83,10 +83,11 @@ def _state_of(
 ) -> tuple[TaskState | None, str | None, BaseException | None]:
     """Runs a task. Returns its state (None: it is to be given back), why, and what it raised."""
     task = claimed.task
+    asks = task.condition is not None and (asks_root or task.uuid != claimed.root.uuid)
     try:
-        asks = task.condition is not None and (asks_root or task.uuid != claimed.root.uuid)
-        if asks and task.condition is not None and not is_true(session_for(spark, task), task.condition):
+        if asks and not is_true(session_for(spark, task), task.condition or ""):
             return "SKIPPED", FALSE, None
+        asks = False
         with watch.watching(), within(spark, around_of(claimed)):
             run_body(spark, claimed.root, claimed.run, task, watch.stops)
     except Stopped as e:
@@ -97,7 +98,7 @@ def _state_of(
         error = as_streamql_error(e) if isinstance(e, Exception) else None
         if watch.is_late:
             return "FAILED", watch.late, error or e
-        why = str(error) if isinstance(error, StreamqlError) else sentence(e)
+        why = (ASKED if asks else "") + (str(error) if isinstance(error, StreamqlError) else sentence(e))
         return ("CANCELLED" if watch.is_cancelled else "FAILED"), why, error or e
     return "SUCCEEDED", None, None
 

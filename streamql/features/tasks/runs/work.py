@@ -15,7 +15,7 @@ from streamql.errors import StreamqlError
 from streamql.features.tasks.model.runs import FALSE, GraphRun, TaskRun, ready
 from streamql.features.tasks.model.task import Task, graph_of
 from streamql.features.tasks.runs.body import session_for
-from streamql.features.tasks.runs.condition import is_true
+from streamql.features.tasks.runs.condition import ASKED, is_true
 from streamql.features.tasks.runs.conduct import Control, Ended, run_claimed
 from streamql.features.tasks.runs.steps import Claimed, abandoned, begin, claim, end, take_over
 from streamql.features.tasks.runs.store import all_tasks
@@ -102,7 +102,7 @@ class TaskWork:
             return True
         self._passed.discard(root.uuid)
         if problem is not None:
-            why = f"WHEN: {sentence(problem)}"
+            why = ASKED + sentence(problem)
             with claimed.work:
                 ended = Ended(claimed, "FAILED", why, problem, 0.0, end(spark, claimed, "FAILED", why))
             return self._ended(ended)
@@ -148,7 +148,9 @@ class TaskWork:
         elif ended.state == "SKIPPED":
             tell("skipped", now_ms(), **about, reason=ended.why)
         else:
-            code, error = code_of(ended.why or "")
+            why = ended.why or ""
+            code, error = code_of(why.removeprefix(ASKED))
+            error = ASKED + error if why.startswith(ASKED) else error
             hint = ended.error.hint if isinstance(ended.error, StreamqlError) else None
             tell("failed", now_ms(), **about, code=code, error=error, hint=hint or None)
             self._say(name, f"failed: {ended.why}")

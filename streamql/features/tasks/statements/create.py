@@ -215,6 +215,12 @@ def _unset(task: Task, action: Unset) -> Mapping[str, Any]:
     return given
 
 
+def _is_only_before(task: Task, other: Task) -> bool:
+    """Returns whether a task is all that comes before another one."""
+    before = other.after if other.finalizes is None else (other.finalizes,)
+    return bool(before) and all(name.key == task.name.key for name in before)
+
+
 def drop_task(spark: SparkSession, statement: DropTask, _: str) -> None:
     """Drops a task. Its history stays. A run that is under way ends with the statement that runs. Raises TASK_NOT_FOUND."""
     session_transactions.refuse_in_transaction(spark, "DROP TASK")
@@ -222,6 +228,9 @@ def drop_task(spark: SparkSession, statement: DropTask, _: str) -> None:
         if statement.if_exists and find_task(spark, qualify(spark, statement.name)) is None:
             return
         found = need_task(spark, statement.name, place_of(statement.name_span))
+        left = [str(t.name) for t in all_tasks(spark) if _is_only_before(found, t)]
         if catalog_of(spark).commit(spark, [found.definition], [None], []):
+            if left:
+                log.warning("%s ran behind %s, and no longer has a task before it", ", ".join(left), found.name)
             return
     raise StreamqlError("STREAM_BUSY", "other processes keep changing the task", hint="run the statement again")

@@ -11,8 +11,8 @@ from streamql.delta.rows import Value, small_frame
 from streamql.engine.ddl import place_of
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, listed_schema, narrowed, time_text
 from streamql.features.tasks.language.statements import DescribeTask, ShowCreateTask, ShowTaskHistory, ShowTasks
-from streamql.features.tasks.lines import next_ms, predecessors
-from streamql.features.tasks.model.task import Task
+from streamql.features.tasks.lines import last_run, next_ms, predecessors, with_roots
+from streamql.features.tasks.model.task import Task, root_of
 from streamql.features.tasks.runs.store import EVENT, VIEW_COLUMNS, all_tasks, find_task, need_task
 from streamql.times import now_ms
 
@@ -30,7 +30,8 @@ HISTORY_COLUMNS = (
 def show_tasks(spark: SparkSession, statement: ShowTasks) -> DataFrame:
     """Returns the tasks of a schema, the current one unless named: TASKS_COLUMNS. Raises SCHEMA_NOT_FOUND."""
     catalog, schema = listed_schema(spark, statement.schema)
-    rows = [_row(t) for t in all_tasks(spark) if t.name.is_in(catalog, schema)]
+    tasks = all_tasks(spark)
+    rows = [_row(t, root) for t, root in with_roots(tasks, tasks) if t.name.is_in(catalog, schema)]
     frame = small_frame(spark, TASKS_COLUMNS, rows)
     return narrowed(frame, statement.like, statement.where, statement.limit)
 
@@ -47,10 +48,21 @@ def _schedule(task: Task) -> str | None:
     return f"when its condition is true, looked at every {task.ticks}" if task.is_triggered else None
 
 
-def _row(task: Task) -> list[Value]:
-    last = task.last
-    failed = [] if last is None else last.failed
-    state = None if last is None else "FAILED" if failed else "SUCCEEDED"
+def _last(task: Task, root: Task | None) -> tuple[int | None, str | None, str | None]:
+    """Returns when the last run of a task began, how it ended, and its error. The run of a root has failed if one of its graph has.
+    All are None: it has not run."""
+    last = last_run(task, root)
+    if last is None:
+        return None, None, None
+    failed = root.last.failed if root is not None and root.last is not None and task.is_root else []
+    if failed:
+        first = failed[0]
+        return last.started_ms, "FAILED", first.why if first.uuid == task.uuid else f"{first.name}: {first.why}"
+    return last.started_ms, last.state, last.why if last.is_failure else None
+
+
+def _row(task: Task, root: Task | None) -> list[Value]:
+    started_ms, state, error = _last(task, root)
     return [
         task.name.object,
         task.name.schema,
@@ -60,9 +72,9 @@ def _row(task: Task) -> list[Value]:
         task.condition,
         bool(task.runs),
         next_ms(task, now_ms()),
-        None if last is None else last.started_ms,
+        started_ms,
         state,
-        failed[0].why if failed else None,
+        error,
         task.failures,
         task.definition.comment,
         task.definition.created_at_ms,
@@ -74,7 +86,7 @@ def describe_task(spark: SparkSession, statement: DescribeTask) -> DataFrame:
     """Returns what is known of a task, a row a fact: info_name, info_value."""
     task = need_task(spark, statement.name, place_of(statement.name_span))
     at = next_ms(task, now_ms())
-    last = task.last
+    started_ms, state, error = _last(task, root_of(task, all_tasks(spark)))
     facts: list[tuple[str, str | None]] = [
         ("name", str(task.name)),
         ("state", state_of(task)),
@@ -83,9 +95,9 @@ def describe_task(spark: SparkSession, statement: DescribeTask) -> DataFrame:
         ("condition", task.condition),
         ("next_run", None if at is None else time_text(spark, at)),
         ("running", ", ".join(t.name for r in task.runs for t in r.running) or None),
-        ("last_run", None if last is None else time_text(spark, last.started_ms)),
-        ("last_state", None if last is None else "FAILED" if last.failed else "SUCCEEDED"),
-        ("last_error", last.failed[0].why if last is not None and last.failed else None),
+        ("last_run", None if started_ms is None else time_text(spark, started_ms)),
+        ("last_state", state),
+        ("last_error", error),
         ("failures", str(task.failures)),
         ("suspend_task_after_num_failures", str(task.failures_max)),
         ("task_auto_retry_attempts", str(task.retries)),
