@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
@@ -17,6 +18,9 @@ from typing import IO
 END_SECONDS_MAX = 30.0
 """How long a child may take to cancel its statement. Then its process group is killed; Spark's Java process ends with it."""
 ERROR_LINES_MAX = 200
+
+_HEARS = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])"
+"""A program that becomes another one, which hears SIGINT."""
 
 Show = Callable[[str], None]
 
@@ -43,6 +47,13 @@ class Line:
     text: str = ""
 
     @property
+    def started(self) -> list[str]:
+        """Returns the words that start it. A process that a script has started with & ignores SIGINT, and so do its children: then they
+        could not be interrupted."""
+        ignores = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        return [*([sys.executable, "-c", _HEARS] if ignores else []), *self.words]
+
+    @property
     def environment(self) -> dict[str, str]:
         """Returns the environment of the child. Variables of a Spark that this process belongs to are left out."""
         inherited = {k: v for k, v in os.environ.items() if k not in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")}
@@ -55,7 +66,7 @@ class Child:
     def __init__(self, line: Line) -> None:
         self._line = line
         self._process = subprocess.Popen(
-            line.words,
+            line.started,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -147,7 +158,7 @@ async def run_async(line: Line, seconds_max: float) -> Ended:
     """Runs a command to its end, without blocking the event loop. A task that is cancelled kills it. Raises TimeoutError if it takes
     longer."""
     process = await asyncio.create_subprocess_exec(
-        *line.words,
+        *line.started,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -89,7 +90,16 @@ def test_rows_of_a_target_are_counted_once_for_each_statement() -> None:
     assert Backlog("d.s", True, 3, 5).interval == "d.s:3..5"
 
 
-def test_a_child_shows_lines_as_they_come_and_can_be_cancelled() -> None:
+@pytest.mark.parametrize("ignored", [False, True], ids=["", "in a process that ignores SIGINT"])
+def test_a_child_shows_lines_as_they_come_and_can_be_cancelled(ignored: bool) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
+    try:
+        _cancelled()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _cancelled() -> None:
     lines: list[tuple[str, float]] = []
     child = Child(
         python("import time; print('first', flush=True)\ntry: time.sleep(600)\nexcept KeyboardInterrupt: exit(130)")
