@@ -11,8 +11,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Stop:
-    """SIGTERM and SIGINT: the first one asks, the second cancels (KeyboardInterrupt in the main thread). A context manager. `note`: what the
-    first one writes to stderr."""
+    """SIGTERM and SIGINT: the first one asks, the second cancels (KeyboardInterrupt in the main thread). A context manager. `note`: what
+    the first one writes to stderr."""
 
     def __init__(self, note: str = "") -> None:
         self._note = note
