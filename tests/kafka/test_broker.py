@@ -141,7 +141,7 @@ def test_bulk_sends_all(broker: Broker, topic: Names) -> None:
 
 def test_a_broker_that_cannot_start_says_why() -> None:
     with (
-        pytest.raises(RuntimeError, match=r"ended with exit code 1:(?s:.*)num\.io\.threads"),
+        pytest.raises(RuntimeError, match=r"(ended with exit code 1|could not be formatted):(?s:.*)num\.io\.threads"),
         Broker("secret", settings={"num.io.threads": "none"}),
     ):
         pass
