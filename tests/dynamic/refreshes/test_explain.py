@@ -55,7 +55,7 @@ def test_a_refresh_that_has_just_run_is_explained(place: DynamicPlace) -> None:
     assert [said[fact] for fact in FACTS] == ["UNCHANGED", None, None, None, None]
     assert said["can be incremental"] == "yes"
     assert [said[fact] for fact in (*LAST[:2], LAST[3])] == [
-        *("REFRESHED", "FULL", "the tables have less than 64 MB, so AUTO refreshes fully")
+        *("REFRESHED", "FULL", "the tables have less than 4 MB, so AUTO refreshes fully")
     ]
     assert place.operators()[0] == "INNER JOIN: joins the changed rows of each side with the other side"
 

@@ -18,7 +18,7 @@ from tests.sample import sample
 
 pytestmark = pytest.mark.usefixtures("quick")
 
-SMALL = "the tables have less than 64 MB, so AUTO refreshes fully"
+SMALL = "the tables have less than 4 MB, so AUTO refreshes fully"
 
 QUERIES = {
     "SELECT id, v * 2 AS v, upper(CAST(v AS STRING)) AS s FROM t WHERE v > 5": None,

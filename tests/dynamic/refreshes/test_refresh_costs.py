@@ -26,7 +26,7 @@ BY_BYTES = "an incremental refresh would read 1,280 MB, and a full one 1,024 MB"
 @pytest.mark.parametrize(
     ("incremental", "full", "mode", "why"),
     [
-        (1, SMALL_BYTES - 1, FULL, "the tables have less than 64 MB, so AUTO refreshes fully"),
+        (1, SMALL_BYTES - 1, FULL, "the tables have less than 4 MB, so AUTO refreshes fully"),
         (GB // 4, GB, INCREMENTAL, "an incremental refresh would read 256 MB, and a full one 1,024 MB"),
         (GB * 5 // 4, GB, INCREMENTAL, f"{BY_BYTES} (AUTO takes up to 1.25 times as much)"),
         (GB * 5 // 4 + 1, GB, FULL, f"{BY_BYTES} (AUTO takes up to 1.25 times as much)"),
@@ -153,6 +153,6 @@ def test_the_newest_refreshes_count() -> None:
 
 def test_refreshes_before_a_load_count_until_there_is_another() -> None:
     """A full refresh of small tables says little of one that reads 10 GB."""
-    small = [Timing(FULL, 800, SMALL_BYTES)] * 18
+    small = [Timing(FULL, 800, 64 << 20)] * 18
     assert expected_ms(small, FULL, 10 * GB) == pytest.approx(800 * 160 ** (1 / 3))
     assert expected_ms([Timing(FULL, 60000, 9 * GB), *small], FULL, 10 * GB) == pytest.approx(62000, rel=0.01)

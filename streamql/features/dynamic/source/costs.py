@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 AUTO, FULL, INCREMENTAL = "AUTO", "FULL", "INCREMENTAL"
 """The values of REFRESH_MODE. A FULL refresh computes the whole query. An INCREMENTAL one computes the changes from those of the tables."""
 
-SMALL_BYTES = 64 << 20
-"""If the tables have fewer bytes than this, reading them takes less time than the statements by which an incremental refresh finds what a
-change touches."""
+SMALL_BYTES = 4 << 20
+"""If the tables have fewer bytes than this, both modes take about as long, because the time goes into planning, jobs and commits. From about
+10 MB on, incremental refreshes of sums and joins were faster (by a third, of a million rows of 12 MB)."""
 
 READ_SHARE_MAX = 1.25
 """An incremental refresh may read up to so many times the bytes of a full one and take no longer, because it joins and groups fewer
