@@ -102,6 +102,8 @@ def test_failures_retries_and_suspension(spark: SparkSession, schema: str) -> No
         "FAILED",
         None,
     )
+    (behind,) = run(spark, "SHOW TASKS LIKE 'behind'")
+    assert (behind["last_state"], behind["last_error"]) == ("SKIPPED", None)
     (found,) = findings(spark, f"{schema}.flaky")
     assert (found.code, "it is suspended" in found.what) == ("TASK_FAILED", True)
     run(spark, "ALTER TASK flaky MODIFY AS INSERT INTO noted VALUES ('well')")
@@ -148,12 +150,16 @@ def test_one_run_at_a_time(spark: SparkSession, schema: str) -> None:
     assert begin(spark, task.uuid, tick + 1000) is not None
 
 
-def test_what_is_due(spark: SparkSession, schema: str) -> None:
+def test_what_is_due(spark: SparkSession, schema: str, caplog: pytest.LogCaptureFixture) -> None:
     """A look of the scheduler, with the events that it writes."""
     told: list[str] = []
+    codes: set[object] = set()
 
     def tell(event: str, at_ms: int, **facts: object) -> None:
         told.append(f"{event} {str(facts.get('task')).rpartition('.')[2]}")
+        if event == "failed":
+            codes.add(facts["code"])
+            assert str(facts["error"]).startswith("WHEN: ")
 
     work = TaskWork(Desk(spark, tell, lambda _: None, lambda: False, schema, 4))
     run(
@@ -180,3 +186,8 @@ def test_what_is_due(spark: SparkSession, schema: str) -> None:
     assert states(spark, "load") == [("SUCCEEDED", 1)]
     assert run(spark, "SHOW TASKS LIKE 'broken'")[0]["failures"] == 3
     assert 0 < work.look().seconds <= 5
+    assert codes == {"UNRESOLVED_COLUMN.WITHOUT_SUGGESTION"}
+    assert failed(spark, "EXECUTE TASK broken").message.startswith("WHEN: [UNRESOLVED_COLUMN")
+    run(spark, "CREATE TASK behind AFTER load AS SELECT 1")
+    run(spark, "DROP TASK load")
+    assert "behind ran behind" in caplog.text
