@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,11 @@ SECONDS_MAX = 240.0
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>78])|\r")
 PROMPT = r"streamql \([^)]*\)>"
 UP, CTRL_A, CTRL_C, CTRL_D, CTRL_R, TAB = "\x1b[A", "\x01", "\x03", "\x04", "\x12", "\t"
+
+
+def _hears_ctrl_c() -> None:
+    """A run that a script has started with & ignores SIGINT, and its children would."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Terminal:
@@ -44,6 +50,7 @@ class Terminal:
             dimensions=(40, 160),
             encoding="utf-8",
             timeout=SECONDS_MAX,
+            preexec_fn=_hears_ctrl_c,
         )
         self._seen = ""
         self._from = 0
