@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 from streamql.console.argument_types import number
 from streamql.console.jobs.events import warnings_as_events
 from streamql.console.jobs.job import is_for_people, opened_journal
-from streamql.console.jobs.stop_signals import Stop
+from streamql.console.jobs.stop_signals import ENDS_FIRST, Stop
 from streamql.console.options import Options, path_text
 from streamql.console.usage import Parser
 from streamql.times import now_ms
@@ -94,8 +94,7 @@ def run(spark: SparkSession, options: Options) -> int:
         return USAGE
     screen = Screen(silent=options.silent or not for_people)
     began = time.monotonic()
-    note = "stopping: what runs ends first; a second signal cancels it"
-    with Stop(note) as stop, warnings_as_events(journal, for_people=for_people):
+    with Stop(ENDS_FIRST) as stop, warnings_as_events(journal, for_people=for_people):
         desk = Desk(spark, journal.tell, screen.note, lambda: stop.is_asked, options.database, given.jobs)
         scheduler = Scheduler(desk, stop, works(desk), partial(_progress, screen), only_once=given.once)
         if not given.once:

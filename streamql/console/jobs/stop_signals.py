@@ -9,6 +9,9 @@ from types import FrameType
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
+ENDS_FIRST = "stopping: what runs ends first; a second signal cancels it"
+"""A note for what cannot end at once."""
+
 
 class Stop:
     """SIGTERM and SIGINT: the first one asks, the second cancels (KeyboardInterrupt in the main thread). A context manager. `note`: what

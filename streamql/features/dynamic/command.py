@@ -51,7 +51,7 @@ from typing import TYPE_CHECKING
 from streamql.console.argument_types import number
 from streamql.console.jobs.events import Journal, warnings_as_events
 from streamql.console.jobs.job import is_for_people, opened_journal
-from streamql.console.jobs.stop_signals import Stop
+from streamql.console.jobs.stop_signals import ENDS_FIRST, Stop
 from streamql.console.options import Options, path_text
 from streamql.console.usage import Parser
 from streamql.features.dynamic.refresh_jobs import Cancelled, Refreshes, Run, error_of
@@ -129,8 +129,7 @@ def run(spark: SparkSession, options: Options) -> int:
     if journal is None:
         return USAGE
     screen = Screen(silent=options.silent or not for_people)
-    note = "stopping: what runs ends first; a second signal cancels it"
-    with Stop(note) as stop, warnings_as_events(journal, for_people=for_people):
+    with Stop(ENDS_FIRST) as stop, warnings_as_events(journal, for_people=for_people):
         refreshes = Refreshes(
             spark, journal.tell, lambda: stop.is_asked, options.database, given.names, given.jobs, only_due=given.due
         )

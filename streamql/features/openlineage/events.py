@@ -82,7 +82,7 @@ def job_type(note: Note) -> str:
     """Returns TASK, REFRESH or CONSUMPTION."""
     if note.row["operation"] == "TASK":
         return "TASK"
-    return "REFRESH" if any(read.is_hidden for read in note.reads.values()) else "CONSUMPTION"
+    return "REFRESH" if note.is_refresh else "CONSUMPTION"
 
 
 def job_name(note: Note) -> str:
@@ -236,7 +236,7 @@ def _outputs(note: Note, columns: Columns) -> list[OutputDataset]:
     if not row.get("target"):
         return outputs
     # The rows of a dynamic table are in a table that has another name.
-    target = str(row["source"] if job_type(note) == "REFRESH" else row["target"])
+    target = str(row["source"] if note.is_refresh else row["target"])
     dataset = named(note.namespace, row.get("target_path") or "", target)
     written = row["target_version"]
     schema = columns.output

@@ -58,6 +58,11 @@ class Note:
         """Returns a row, for what all rows say alike."""
         return self.rows[0]
 
+    @property
+    def is_refresh(self) -> bool:
+        """Returns whether it is a refresh of a dynamic table."""
+        return _is_refresh(self.reads)
+
 
 def notes(spark: SparkSession, seen: Seen) -> list[Note]:
     """Returns a note for each statement, with all its streams."""
@@ -93,11 +98,15 @@ def _note(spark: SparkSession, seen: Seen, key: str, rows: Sequence[Event], line
             reads[state.stream.uuid] = stream_read(state, row, space, type_of(source).dataset(spark, source))
     ended = rows[0].get("ended_at")
     stored = None
-    if any(read.is_hidden for read in reads.values()):
+    if _is_refresh(reads):
         stored = next((t for t in stored_tables(spark) if t.table.path == rows[0].get("target_path")), None)
     written = [one for row in rows for one in _quarantined(spark, row)] if ended is not None else []
     at_ms = ended or now_ms()
     return Note(key, ended is not None, rows, reads, lineage, seen.around, space, at_ms, spark.version, stored, written)
+
+
+def _is_refresh(reads: Mapping[str, StreamRead]) -> bool:
+    return any(read.is_hidden for read in reads.values())
 
 
 def _quarantined(spark: SparkSession, row: Event) -> list[Quarantined]:

@@ -48,10 +48,8 @@ def _finding(spark: SparkSession, task: Task, tasks: Sequence[Task]) -> Finding 
             else f"ALTER TASK {name} ADD AFTER …, or DROP TASK",
         )
     if task.failures and task.last is not None and task.last.failed:
-        first = task.last.failed[0]
-        where = "" if first.uuid == task.uuid else f"{first.name}: "
         ended = "; it is suspended" if task.is_suspended else ""
-        what = f"{counted(task.failures, 'run')} in a row failed{ended}: {where}{first.why}"
+        what = f"{counted(task.failures, 'run')} in a row failed{ended}: {task.last.failed[0].why_in(task.uuid)}"
         again = f"EXECUTE TASK {name} RETRY LAST" + (f", and ALTER TASK {name} RESUME" if task.is_suspended else "")
         return Finding(name, "error", "TASK_FAILED", what, f"correct it, then {again}")
     running = [t for run in task.runs for t in run.running]

@@ -52,6 +52,10 @@ class TaskRun:
         """Returns whether it ran, and did not succeed."""
         return self.state in ("FAILED", "CANCELLED")
 
+    def why_in(self, root: str) -> str:
+        """Returns why it failed, with its name unless it is the root of its graph. `root`: the id of that."""
+        return f"{self.why}" if self.uuid == root else f"{self.name}: {self.why}"
+
     @property
     def has_failed(self) -> bool:
         """Returns whether tasks behind it cannot run."""

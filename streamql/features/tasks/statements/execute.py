@@ -84,6 +84,5 @@ def _failed(task: Task, run: GraphRun) -> StreamqlError:
     first = _in_order(run.failed)[0]
     others = len(run.failed) - 1
     more = f", and {counted(others, 'other task')} failed" if others else ""
-    name = "" if first.uuid == task.uuid else f"{first.name}: "
     hint = f"correct it, then EXECUTE TASK {task.name} RETRY LAST. SHOW TASK HISTORY shows all"
-    return StreamqlError("TASK_FAILED", f"{name}{first.why}{more}", hint=hint, name=first.name, run_id=run.id)
+    return StreamqlError("TASK_FAILED", f"{first.why_in(task.uuid)}{more}", hint=hint, name=first.name, run_id=run.id)

@@ -56,8 +56,7 @@ def _last(task: Task, root: Task | None) -> tuple[int | None, str | None, str | 
         return None, None, None
     failed = root.last.failed if root is not None and root.last is not None and task.is_root else []
     if failed:
-        first = failed[0]
-        return last.started_ms, "FAILED", first.why if first.uuid == task.uuid else f"{first.name}: {first.why}"
+        return last.started_ms, "FAILED", failed[0].why_in(task.uuid)
     return last.started_ms, last.state, last.why if last.is_failure else None
 
 
