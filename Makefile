@@ -16,6 +16,7 @@ CORE    ?= seed or net-changes or consuming or merge or transactions or dynamic 
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.set-up
+CLASSES := $(VENV)/.class-data
 # The releases of a line of Spark, and of its Delta Lake, that the tests run on: "pyspark==… delta-spark==…".
 LINE    = $(shell $(PYTHON) -c 'import json, sys; row = json.load(open("streamql/shared/platforms.json"))[sys.argv[1]]; \
 	delta = row["delta"][(sys.argv[2:] or list(row["delta"]))[0]]; \
@@ -33,16 +34,21 @@ help: ## Show this list
 	@echo "  TESTS=path and WORKERS=n narrow make test; BENCH=names make bench; PYTHON=python3.12 chooses the Python of make setup."
 	@echo "  SPARK=4.1 and DELTA=4.2 choose another line of Spark, or of Delta Lake, with an environment of its own."
 
-setup: $(STAMP) ## Make .venv, install streamql into it (editable), fetch Delta Lake's jars, compile the extension, write a class data archive
+setup: $(CLASSES) ## Make .venv, install streamql into it (editable), fetch Delta Lake's jars, compile the extension, write a class data archive
 	@echo "ready; next, type: $(BIN)/streamql --data my-data"
 
 $(STAMP): pyproject.toml setup.py
-	@echo "[1/3] the virtual environment $(VENV)"
+	@echo "[1/4] the virtual environment $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "[2/3] streamql, PySpark and the other dependencies: minutes the first time"
+	@echo "[2/4] streamql, PySpark and the other dependencies: minutes the first time"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(firstword $(LINE)) --editable '.[$(EXTRAS)]'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(lastword $(LINE))
-	@echo "[3/3] Delta Lake's jars, the extension, and class data for quick starts: a minute"
+	@echo "[3/4] Delta Lake's jars, and the extension: a minute"
+	@$(PREPARE) --without-classes
+	@touch $@
+
+$(CLASSES): $(STAMP)
+	@echo "[4/4] class data, with which a start takes 3 s instead of 6: half a minute"
 	@$(PREPARE)
 	@touch $@
 
@@ -69,7 +75,7 @@ $(PICTURES): docs/site/pictures.py $(wildcard streamql/cli/*/*.py) | $(STAMP)
 check: $(STAMP) ## The tests that start neither Spark nor another process: under three minutes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -q -m "not spark" $(TESTS)
 
-test: $(STAMP) ## Every test, with cases drawn anew for each commit: an hour; one Spark session (3 GB) for each of the WORKERS
+test: $(CLASSES) ## Every test, with cases drawn anew for each commit: an hour; one Spark session (3 GB) for each of the WORKERS
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(STREAMQL_LONG),,--timeout 900) --durations 25 --durations-min 5 $(TESTS)
 
 lines: ## On the other lines of Spark, each in an environment of its own: transcripts of streams, consumption and dynamic tables
@@ -81,13 +87,14 @@ integrations: ## Airflow and Dagster themselves, each in an environment of its o
 	  $(MAKE) --no-print-directory test VENV=.venv-$$name EXTRAS=connect,demo,lines,$$name PREPARE=: WORKERS=1 \
 	    TESTS=tests/integrations/$$name; done
 
-test-all: $(STAMP) ## Every test, with every case: hours
+test-all: $(CLASSES) ## Every test, with every case: hours
 	STREAMQL_LONG=$${STREAMQL_LONG:-1} $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
-demo: $(STAMP) ## A real job on real data (DEMO names the module)
+demo: $(STAMP) ## A real job on real data (DEMO names the module); class data only afterwards
 	$(BIN)/python -m $(DEMO)
+	@$(MAKE) --no-print-directory $(CLASSES)
 
-bench: $(STAMP) ## Measure, print ratios, write them down with the machine
+bench: $(CLASSES) ## Measure, print ratios, write them down with the machine
 	$(BIN)/python -m bench $(BENCH)
 
 clean: ## Remove what was built here; .venv and the jar cache stay

@@ -20,6 +20,7 @@ from bench import (
     memory,
     object_store,
     planning,
+    starts,
     statements,
     tablestore,
 )
@@ -31,6 +32,7 @@ from bench.report import RESULTS, run_name, table, write
 MODULES = (
     changes,
     planning,
+    starts,
     statements,
     consuming,
     auto_cdc,

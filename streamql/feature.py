@@ -43,9 +43,10 @@ class Command:
 
     `module`: where it is done, imported when it is asked for: `arguments(parser)`, and `run`, which returns the exit code. `in_session`:
     `run` takes (spark, options), else (options). `reads_only`: the command needs what is there: if there is no data directory, it makes
-    none and says so. `failed`: its exit code if it fails. `takes_all`: what stands behind its name is another program's, and is left in
-    `options.arguments.rest` as it is; `arguments` is not called. The module may have `check(options)`, which says what is wrong before
-    Spark starts. `refuses`: those of the options of all commands that would do nothing here.
+    none and says so. `is_brief`: it ends within seconds, so Java compiles less. `failed`: its exit code if it fails. `takes_all`: what
+    stands behind its name is another program's, and is left in `options.arguments.rest` as it is; `arguments` is not called. The module may
+    have `check(options)`, which says what is wrong before Spark starts. `refuses`: those of the options of all commands that would do
+    nothing here.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Command:
     module: str
     in_session: bool
     reads_only: bool = False
+    is_brief: bool = False
     failed: int = 1
     takes_all: bool = False
     refuses: tuple[str, ...] = ()

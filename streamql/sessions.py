@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql.delta.jvm import has_classes
 from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
-from streamql.extension import metastore
+from streamql.extension import embedded, metastore
 from streamql.extension.host import java
 from streamql.extension.settings import (
     EXTENSIONS,
@@ -29,17 +30,11 @@ from streamql.extension.settings import (
     joined,
     lists_of_spark,
     not_installed,
-    small_tables,
 )
-from streamql.settings import CONNECTORS, check
+from streamql.settings import CONNECTORS
 
 DATA_DEFAULT = "streamql-data"
 _HAS_DATA = "stream_has_data"
-DRIVER_MEMORY_SHARE = 0.5
-DRIVER_MEMORY_MB_MIN = 1024
-DRIVER_MEMORY_MB_MAX = 8192
-
-_LOG_CONF = Path(__file__).parent / "extension" / "log4j2.properties"
 
 
 class _Embedded(NamedTuple):
@@ -64,9 +59,7 @@ def session(data: str | os.PathLike[str] = DATA_DEFAULT, conf: Mapping[str, str]
     for an unknown connector, and for the address of an object store. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED.
     """
     global _embedded
-    directory = metastore.data_directory(data).expanduser().resolve()
-    given = {key: str(value) for key, value in (conf or {}).items()}
-    check(given)
+    directory, given = embedded.arguments(data, conf)
     with _lock:
         running = _running()
         if running is None:
@@ -100,7 +93,7 @@ def _running() -> _Embedded | None:
     )
 
 
-def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
+def _start(data: Path, overrides: dict[str, str]) -> SparkSession:
     gateway = SparkContext._gateway
     if gateway is not None and not has_classes(gateway.jvm, (*EXTENSIONS, metastore.DRIVER)):
         raise StreamqlError(
@@ -108,17 +101,20 @@ def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
             "this process started a JVM without the jars of an embedded session, and a process has one JVM",
             hint="start Python again and call streamql.session() first",
         )
-    settings = embedded_conf(data, overrides)
+    starting = embedded.started(data, overrides) if gateway is None else None
+    settings = starting.conf if starting is not None else embedded.embedded_conf(data, overrides)
     from streamql import bridge
 
     bridge.silence()
     if is_one_process(settings["spark.master"]):
         # Python workers run this Python, not whichever `python3` is first on PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if gateway is None:
-        from streamql.extension.jvm import launch
-
-        gateway = launch(settings)
+    if starting is not None:
+        # The first call into the JVM would import it, and with it pandas: so it is imported while the JVM starts.
+        with contextlib.suppress(ImportError):
+            import_module("pyspark.testing.utils")
+        gateway = starting.attach()
+    assert gateway is not None
     spark_conf = SparkConf(_jvm=gateway.jvm)
     for key, value in settings.items():
         spark_conf.set(key, value)
@@ -138,83 +134,6 @@ def make_lake(data: Path, settings: Mapping[str, str]) -> None:
     """Makes the data directory and its metastore, if they are not there: at the end of a start, so that a failed one leaves nothing.
     `settings`: as `embedded_conf` returns them."""
     metastore.prepare(data, metastore.location(settings["spark.sql.warehouse.dir"]))
-
-
-def embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
-    """Returns every setting of the embedded session over `data`, an absolute path, and makes nothing there; `overrides` go before them.
-    Warns if `overrides` name a cluster whose executors cannot see the warehouse. Raises INVALID_ARGUMENT, OSError, JAVA_NOT_FOUND,
-    JAR_BUILD_FAILED."""
-    metastore.check(data)
-    java()
-    given = {key: str(value) for key, value in overrides.items()}
-    settings = {
-        "spark.master": "local[*]",
-        "spark.app.name": "streamql",
-        "spark.driver.memory": f"{_driver_memory_mb()}m",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.warehouse.dir": str(data / "warehouse"),
-    }
-    settings |= given
-    warehouse = metastore.location(settings["spark.sql.warehouse.dir"])
-    if is_one_process(settings["spark.master"]):
-        settings = {**_one_process(), **settings}
-    else:
-        _warn_of_local_warehouse(
-            settings["spark.master"], warehouse, metastore.default_location(metastore.file_of(data)) or warehouse
-        )
-    settings = {**settings, **metastore.conf(metastore.file_of(data)), **given}
-    classpath = os.pathsep.join(map(str, metastore.jars()))
-    settings["spark.driver.extraClassPath"] = joined(
-        "spark.driver.extraClassPath", settings.get("spark.driver.extraClassPath"), classpath
-    )
-    for key, value in conf_lines(settings.get(CONNECTORS.key, ""), given).items():
-        if key == "spark.jars" and is_one_process(settings["spark.master"]):  # executors are threads of the JVM
-            continue
-        settings[key] = joined(key, settings.get(key), value)
-    options = settings.get("spark.driver.extraJavaOptions", "")
-    if "log4j2.configurationFile" not in options:
-        settings["spark.driver.extraJavaOptions"] = (
-            f'"-Dlog4j2.configurationFile={_LOG_CONF.as_uri()}" {options}'.strip()
-        )
-    return settings
-
-
-def _one_process() -> dict[str, str]:
-    """Settings of a Spark that is one process. On a cluster, Spark's own stand: executors connect to the driver from other machines."""
-    cores = os.cpu_count() or 1
-    return {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        **small_tables(cores),  # the data of one directory on one machine
-        # Hadoop's own starts a process for each file that it makes. Executors would need the class before they have the jar.
-        "spark.hadoop.fs.file.impl": "org.apache.spark.sql.streamql.storage.LocalFiles",
-    }
-
-
-def _warn_of_local_warehouse(master: str, warehouse: str, default: str) -> None:
-    """Warn if tables would be made in a directory of this machine. `default`: where the schema `default` is."""
-    for what, location in (("new schemas", warehouse), ("the schema default", default)):
-        if location.startswith("file:"):
-            log.warning(
-                "executors of %s do not see files of this machine, where the tables of %s are (%s), unless it is a shared file system; "
-                "set spark.sql.warehouse.dir to storage that all machines see, such as s3a://bucket/warehouse, in a new data directory",
-                master,
-                what,
-                location,
-            )
-            return
-
-
-def _driver_memory_mb() -> int:
-    """Half of the memory this process may use, within bounds, in MiB."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        machine = min(machine, int(limit)) if limit.isdigit() else machine
-    except OSError:
-        pass
-    return max(DRIVER_MEMORY_MB_MIN, min(DRIVER_MEMORY_MB_MAX, int(machine * DRIVER_MEMORY_SHARE) >> 20))
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:

@@ -12,9 +12,9 @@ import pytest
 
 from streamql.cli.commands.prepare import NO_ARCHIVE
 from streamql.extension import class_data
+from streamql.extension.embedded import embedded_conf
 from streamql.extension.host import java, spark_home
 from streamql.extension.jvm import classpath_of, command
-from streamql.sessions import embedded_conf
 
 PREPARE_SECONDS_MAX = 600
 
@@ -42,7 +42,7 @@ def test_what_prepare_made_is_used_by_each_start(conf: dict[str, str]) -> None:
     if said.startswith(NO_ARCHIVE):
         pytest.skip(said)
     assert said == "ready"
-    option = archive_option(command(conf, spark_home(), ()))
+    option = archive_option(command(conf, spark_home()))
     assert option is not None
     assert start(option, "-cp", classpath_of(conf)).returncode == 0
     assert start(option, "-cp", os.pathsep.join([str(java()), classpath_of(conf)])).returncode != 0

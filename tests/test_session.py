@@ -16,9 +16,10 @@ import streamql
 from streamql.errors import StreamqlError
 from streamql.extension import jvm, metastore
 from streamql.extension.build import extension_jar
+from streamql.extension.embedded import embedded_conf
 from streamql.extension.platforms import current
 from streamql.extension.settings import joined
-from streamql.sessions import configure, embedded_conf, make_lake, session
+from streamql.sessions import configure, make_lake, session
 from tests.lines import SPARK
 from tests.small import SHORT_LIVED
 

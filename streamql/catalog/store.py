@@ -27,7 +27,7 @@ from streamql.catalog.states import StreamState
 from streamql.delta.jvm import JavaObject, sentence
 from streamql.delta.log import CommitMissing
 from streamql.delta.names import schema_location, view_text
-from streamql.delta.neutral import neutral, neutral_clone
+from streamql.delta.neutral import neutral_clone
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import EventLog, EventState
 from streamql.errors import StreamqlError
@@ -184,9 +184,8 @@ class Catalog:
         rows = self.ledger(spark)
         if rows is None:
             return None
-        said = {
-            str(r["outcome"]) for r in rows.where(rows.consumption_id == consumption_id).select("outcome").collect()
-        }
+        mine = rows.where(rows.consumption_id == consumption_id).select("outcome").collect()
+        said = {str(r["outcome"]) for r in mine}
         return "CONSUMED" if "CONSUMED" in said else next(iter(said), None)
 
     def ledger(self, spark: SparkSession) -> DataFrame | None:
@@ -197,7 +196,10 @@ class Catalog:
     def events(self, spark: SparkSession) -> DataFrame | None:
         """Returns all rows of the table of events. None: there is no catalog yet."""
         self.refresh(spark)
-        return neutral(spark).read.format("delta").load(self._path) if self._is_loaded() and self._path else None
+        if not self._is_loaded() or not self._path:
+            return None
+        table = DeltaTable(spark, self._path)
+        return table.image(table.latest())  # mostly, no job lists its files
 
     # -- writing
 
@@ -258,10 +260,8 @@ class Catalog:
         same effect."""
         table = DeltaTable(spark, self._path or "")
         try:
-            return any(
-                domains.items() <= c.domains.items()
-                for c in table.commits(table.latest(), base, self._version, files=False)
-            )
+            commits = table.commits(table.latest(), base, self._version, files=False)
+            return any(domains.items() <= c.domains.items() for c in commits)
         except CommitMissing:  # the log keeps commits for a day: this commit took longer
             return False
 

@@ -99,6 +99,7 @@ def _shell(options: Options, init: Sequence[Text]) -> int:
     with _logging(options, screen), _interruptible() as listen:
         listen()  # PySpark puts no handler of its own in place where it does not start in the main thread
         try:
+            _start_java(options)
             server = server_of(options.connect) if options.connect else ""
             return App(options, screen, lambda: _open(options, screen), server).run(init)
         except Exception as e:
@@ -145,6 +146,10 @@ def _run(options: Options, work: Callable[[Session, Screen], int]) -> int:
 
     screen = Screen(silent=options.silent)
     with _logging(options, screen), _interruptible() as listen:
+        try:
+            _start_java(options)
+        except Exception as e:
+            return _start_failed(e, options)
         from pyspark import SparkContext
 
         is_ours = SparkContext._active_spark_context is None
@@ -215,12 +220,27 @@ def _open(options: Options, screen: Screen) -> Session:
 
 def _spark(options: Options) -> SparkSession:
     """Returns the session over the data directory; the second time, the same one."""
+    import streamql
+
+    return streamql.session(options.data, _settings(options))
+
+
+def _start_java(options: Options) -> None:
+    """Starts the JVM of the session, if it is in this process: PySpark is imported meanwhile. Raises what the session's start raises."""
+    if options.connect:
+        return
     if options.verbose:
         os.environ.setdefault("STREAMQL_LOG_LEVEL", "info")
-    import streamql
+    from streamql.extension.embedded import start_ahead
+
+    start_ahead(options.data, _settings(options), is_brief=options.command is not None and options.command.is_brief)
+
+
+def _settings(options: Options) -> dict[str, str]:
+    """Returns the settings of the session in this process."""
     from streamql.settings import RUN
 
-    return streamql.session(options.data, {**options.conf, **({RUN: options.run} if options.run else {})})
+    return {**options.conf, **({RUN: options.run} if options.run else {})}
 
 
 def _start_failed(e: Exception, options: Options) -> int:

@@ -32,6 +32,7 @@ _FIRST = (
         "check every stream and claim, and say what is wrong and what to do",
         in_session=True,
         reads_only=True,
+        is_brief=True,
         refuses=("database",),
     ),
     _own(
@@ -39,12 +40,14 @@ _FIRST = (
         "every stream: lag, backlog, staleness, last consumption, last error",
         in_session=True,
         reads_only=True,
+        is_brief=True,
     ),
     _own(
         "has-data",
         "whether a stream has data, as an exit code: 0 yes, 1 no, 2 error",
         in_session=True,
         reads_only=True,
+        is_brief=True,
         failed=2,
     ),
     _own("watch", "the same as streams, live", in_session=True, reads_only=True),

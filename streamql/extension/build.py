@@ -28,6 +28,8 @@ from streamql.shared import text_of
 SHARED_DIR = Path(__file__).parent.with_name("shared")
 SOURCES_DIR = Path(__file__).with_name("scala")
 SHIMS = "shims"
+EXTENSION_PREFIX = "streamql-extension-"
+"""What the names of the jars begin with."""
 PACKAGED = Path(__file__).parent
 """Where the jars of a wheel or an sdist are."""
 BUILT_ENTRY = "streamql/built.json"
@@ -42,7 +44,7 @@ COMPILE_SECONDS_MAX = 300
 
 def jar_name(platform: Platform) -> str:
     """Returns the name of a platform's jar in a wheel or an sdist."""
-    return f"streamql-extension-{platform.name}.jar"
+    return f"{EXTENSION_PREFIX}{platform.name}.jar"
 
 
 def scala_sources(platform: Platform, directory: Path = SOURCES_DIR) -> list[Path]:
@@ -86,7 +88,7 @@ def extension_jar(platform: Platform) -> Path:
     if is_current(packaged, platform):
         return packaged
     spark = found()[0] if _is_installed(platform) else platform.spark_version
-    jar = cache_dir() / "extension" / f"streamql-extension-{platform.name}-{spark}-{sources_digest(platform)[:16]}.jar"
+    jar = cache_dir() / "extension" / f"{EXTENSION_PREFIX}{platform.name}-{spark}-{sources_digest(platform)[:16]}.jar"
     if not jar.exists():
         classpath = compile_jars(platform)
         with locked("extension"):

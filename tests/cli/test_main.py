@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from streamql.cli.main import main
 from streamql.consume.effects import Effect, Move, Write, from_json
-from streamql.sessions import embedded_conf
+from streamql.extension.embedded import embedded_conf
 from streamql.settings import EFFECTS, WANTS_EFFECTS
 
 Run = Callable[..., tuple[int, str, str]]

@@ -171,7 +171,7 @@ def test_make_setup_says_what_it_does_and_what_to_type_next(tmp_path: Path) -> N
     first, second = (
         subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines() for _ in "12"
     )
-    assert [line[:5] for line in first[:-1]] == ["[1/3]", "[2/3]", "[3/3]"]
+    assert [line[:5] for line in first[:-1]] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
     assert first[-1:] == second == [f"ready; next, type: {tmp_path}/bin/streamql --data my-data"]
 
 

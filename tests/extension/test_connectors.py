@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 from streamql.errors import StreamqlError
 from streamql.extension import connectors, settings
 from streamql.extension.connectors import Connector, connector_jars, parse_connectors
+from streamql.extension.embedded import embedded_conf
 from streamql.extension.jars import METASTORE
 from streamql.extension.platforms import current
-from streamql.sessions import configure, embedded_conf
+from streamql.sessions import configure
 
 
 @pytest.fixture

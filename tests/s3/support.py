@@ -13,7 +13,7 @@ from py4j.java_gateway import JavaGateway, JVMView
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from streamql.extension.jvm import launch
+from streamql.extension.jvm import start
 from streamql.extension.settings import conf_lines
 from tests.s3.proxy import Proxy
 from tests.s3.server import Server
@@ -139,7 +139,7 @@ def _all(iterator: Any) -> Iterator[Any]:
 def bare_jvm() -> Iterator[JavaGateway]:
     """A JVM with streamql's jars and those of the connector `s3`, in which no Spark runs."""
     conf = {key: value for key, value in conf_lines("s3").items() if key == "spark.driver.extraClassPath"}
-    gateway = launch({**conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": QUICK_JAVA})
+    gateway = start({**conf, "spark.driver.memory": "512m", "spark.driver.extraJavaOptions": QUICK_JAVA}).attach()
     try:
         yield gateway
     finally:

@@ -15,7 +15,8 @@ from streamql.errors import StreamqlError
 def settings(options: Options) -> dict[str, str]:
     """Returns the embedded session's settings over the data directory, which is made if it is not there. Raises JAVA_NOT_FOUND,
     JAR_BUILD_FAILED, INVALID_ARGUMENT."""
-    from streamql.sessions import embedded_conf, make_lake
+    from streamql.extension.embedded import embedded_conf
+    from streamql.sessions import make_lake
 
     data = options.data.expanduser().resolve()
     is_made = data_directory.is_new(data)

@@ -65,7 +65,7 @@ def run(options: Options) -> int:
             constants("settings")["connect"]: "true",
         }
     home = spark_home()
-    line = command(conf, home, (), ("--class", MAIN, "spark-internal"))
+    line = command(conf, home, ("--class", MAIN, "spark-internal"))
     variables = environment(home, conf)
     if options.verbose:
         variables.setdefault(LOG_LEVEL, "info")

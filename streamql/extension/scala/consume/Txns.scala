@@ -17,10 +17,11 @@ import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog, DeltaOperations, OptimisticTransaction, Snapshot, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DomainMetadata, SetTransaction}
+import org.apache.spark.sql.delta.sources.DeltaSQLConf
 import org.apache.spark.sql.delta.util.DeltaFileOperations
 import org.apache.spark.sql.streamql.bridge.{ClaimedWrite, Errors}
 import org.apache.spark.sql.streamql.changes.{KnownSnapshot, Newest, Positions, TableReader}
-import org.apache.spark.sql.streamql.session.Neutral
+import org.apache.spark.sql.streamql.session.{Clones, Neutral}
 import org.apache.spark.sql.types.{LongType, StringType, StructType, TimestampType}
 
 import streamql.NewParquet
@@ -168,9 +169,10 @@ class EventLog(session: SparkSession, path: String) {
       val configuration = node.putObject("configuration")
       s.metadata.configuration.foreach { case (k, v) => configuration.put(k, v) }
       val domains = node.putObject("domains")
-      s.domainMetadata.filterNot(_.removed).foreach(d => domains.put(d.domain, d.configuration))
+      // The checksum has both, unless they are too many. Otherwise Delta reconstructs the state of the log, in two jobs.
+      s.checksumOpt.flatMap(_.domainMetadata).getOrElse(s.domainMetadata).filterNot(_.removed).foreach(d => domains.put(d.domain, d.configuration))
       val txns = node.putObject("txns")
-      s.transactions.foreach { case (k, v) => txns.put(k, v) }
+      s.checksumOpt.flatMap(_.setTransactions).getOrElse(s.setTransactions).foreach(t => txns.put(t.appId, t.version))
     }
     node.toString
   }
@@ -180,7 +182,7 @@ class EventLog(session: SparkSession, path: String) {
    * `event`: {domains: {domain: configuration, or null to remove it}, txns: {appId: version}, rows: [{column: value}]}; times are in
    * milliseconds.
    */
-  def commit(base: Snapshot, event: String): java.lang.Long = here {
+  def commit(base: Snapshot, event: String): java.lang.Long = EventLog.sessions.of(session).withActive {
     val node = mapper.readTree(event)
     val domains = node.get("domains").properties().asScala.toSeq.map { e =>
       if (e.getValue.isNull) DomainMetadata(e.getKey, "", removed = true) else DomainMetadata(e.getKey, e.getValue.asText, removed = false)
@@ -264,6 +266,18 @@ class EventLog(session: SparkSession, path: String) {
 }
 
 object EventLog {
+  /** The most domains, transactions and files that a commit writes into its checksum. With these, a process finds streams and the ledger
+   * without a job. Delta's own limits are 10 domains, which are five streams, 100 transactions and 50 files. Each commit writes all of them
+   * again, about 1 kB for a stream. Upkeep compacts files every 200 commits. */
+  private val LIMITS = Map(DeltaSQLConf.DELTA_MAX_DOMAIN_METADATAS_IN_CRC -> 200, DeltaSQLConf.DELTA_MAX_SET_TRANSACTIONS_IN_CRC -> 200,
+    DeltaSQLConf.DELTA_ALL_FILES_IN_CRC_THRESHOLD_FILES -> 250)
+
+  private val sessions = new Clones(user => {
+    val own = user.asInstanceOf[ClassicSession].cloneSession()
+    LIMITS.foreach { case (limit, most) => own.conf.set(limit.key, most.toString) }
+    own
+  })
+
   private def row(group: Group, mapper: ObjectMapper): JsonNode = {
     val node = mapper.createObjectNode()
     group.getType.getFields.asScala.zipWithIndex.filter { case (_, i) => group.getFieldRepetitionCount(i) > 0 }.foreach { case (field, i) =>

@@ -11,6 +11,21 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streamql.bridge.Delegate
 import org.apache.spark.sql.types.StructType
 
+/** Clones of users' sessions, as `make` makes them. Each is kept until the user's settings change. */
+class Clones(make: SparkSession => ClassicSession) {
+  private val kept = new WeakHashMap[ClassicSession, (Map[String, String], SoftReference[ClassicSession])]()
+
+  def of(session: SparkSession): ClassicSession = kept.synchronized {
+    val user = session.asInstanceOf[ClassicSession]
+    val settings = user.sessionState.conf.getAllConfs
+    Option(kept.get(user)).filter(_._1 == settings).flatMap(c => Option(c._2.get)).getOrElse {
+      val own = make(user)
+      kept.put(user, (settings, new SoftReference(own)))
+      own
+    }
+  }
+}
+
 /**
  * Sessions in which streamql's own SQL, DDL and expressions mean the same, whatever the user's session has set. Settings that change the
  * meaning of a text are for the user's texts only. Settings of storage, speed and access are the user's in both sessions.
@@ -69,24 +84,15 @@ object Neutral {
       case None => conf.unsetConf(key)
     }
 
-  private val clones = new WeakHashMap[ClassicSession, (Map[String, String], SoftReference[ClassicSession])]()
+  private val clones = new Clones(cloned)
 
-  /** Returns a session for what streamql only reads: the user's session, if it has changed none of these settings, else a clone of it. The
-   * clone is kept until the user's settings change. */
+  /** Returns a session for what streamql only reads: the user's session, if it has changed none of these settings, else a clone of it. */
   def of(session: SparkSession): ClassicSession = Option(other(session)).getOrElse(session.asInstanceOf[ClassicSession])
 
   /** The clone that `of` returns; null if `of` returns the user's session. */
   def other(session: SparkSession): ClassicSession = {
     val user = session.asInstanceOf[ClassicSession]
-    if (changed(user).isEmpty && hasPinned(user)) null
-    else clones.synchronized {
-      val settings = user.sessionState.conf.getAllConfs
-      Option(clones.get(user)).filter(_._1 == settings).flatMap(c => Option(c._2.get)).getOrElse {
-        val own = cloned(user)
-        clones.put(user, (settings, new SoftReference(own)))
-        own
-      }
-    }
+    if (changed(user).isEmpty && hasPinned(user)) null else clones.of(user)
   }
 
   /** Runs a statement of streamql's own on a user's table, in the user's session and catalogs. Variables in it are substituted if the
