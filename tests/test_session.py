@@ -195,6 +195,42 @@ def test_the_module_options_are_sparks_own(spark: SparkSession) -> None:
     assert [option for option in theirs if "incubator" not in option] == list(jvm.MODULE_OPTIONS)
 
 
+@pytest.mark.spark
+def test_java_that_was_started_ahead_is_taken_only_for_the_same_session(tmp_path: Path) -> None:
+    out, err = run(
+        """
+        from streamql.extension import embedded
+        loaded, sys.modules["pyspark"] = sys.modules.pop("pyspark"), None
+        del sys.modules["pyspark"]
+        embedded.start_ahead("one", {"spark.app.name": "first"}, is_brief=True)
+        sys.modules["pyspark"] = loaded
+        first = embedded._ahead[2].process
+        spark = go("two")
+        say(first.poll() is not None, spark.conf.get("spark.app.name"), embedded._ahead)
+        """,
+        tmp_path,
+    )
+    assert (out, err) == ("True streamql None\n", "")
+    assert not (tmp_path / "one").exists()
+
+
+def test_the_options_of_java_leave_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    for name in ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    brief = jvm.beside_statements([], "8192m", is_brief=True)
+    assert brief[:3] == ["-XX:+UseSerialGC", "-Xms1024m", "-XX:TieredStopAtLevel=1"]
+    lasting = jvm.beside_statements([], "8g", is_brief=False)
+    assert "-XX:TieredStopAtLevel=1" not in lasting
+    assert "-XX:+UseSerialGC" not in jvm.beside_statements(["-XX:+UseZGC"], "8g", is_brief=False)
+    assert not [o for o in jvm.beside_statements([], "512m", is_brief=False) if o.startswith("-Xms")]
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:+UseG1GC")
+    assert "-XX:+UseSerialGC" not in jvm.beside_statements([], "8g", is_brief=False)
+    monkeypatch.delenv("JDK_JAVA_OPTIONS")
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert "-XX:+UseSerialGC" not in jvm.beside_statements([], "8g", is_brief=False)
+
+
 def test_the_public_function_is_not_hidden_by_its_module() -> None:
     assert sys.modules["streamql.sessions"] is not streamql.session
     assert callable(streamql.session)

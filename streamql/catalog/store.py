@@ -198,8 +198,7 @@ class Catalog:
         self.refresh(spark)
         if not self._is_loaded() or not self._path:
             return None
-        table = DeltaTable(spark, self._path)
-        return table.image(table.latest())  # mostly, no job lists its files
+        return EventLog(spark, self._path).frame(self._base)
 
     # -- writing
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from streamql.delta.jvm import JavaObject, scala, session_of
+from streamql.delta.jvm import JavaObject, frame, scala, session_of
 from streamql.delta.log import CommitMissing, Json
 from streamql.delta.table import DeltaTable, Snapshot
 
@@ -96,6 +96,7 @@ class EventLog:
     """The log of the catalog's table. One commit has domain metadata, transactions and rows of events."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark = spark
         self._log = scala(spark).consume.EventLog(session_of(spark), path)
 
     def update(self) -> JavaObject:
@@ -133,6 +134,10 @@ class EventLog:
         event = json.dumps({"domains": domains, "txns": transactions, "rows": rows})
         version = self._log.commit(base, event)
         return None if version is None else int(version)
+
+    def frame(self, snapshot: JavaObject) -> DataFrame:
+        """Returns the rows of a snapshot. Lazy. No job lists its files, unless they are many."""
+        return frame(self._spark, self._log.frame(snapshot))
 
     def rows(self, snapshot: JavaObject) -> list[tuple[str, list[Json]]]:
         """Returns the rows of each file of a snapshot, as (path of the file, rows). It is meant for small tables of text and integers: the

@@ -14,6 +14,7 @@ from typing import TypeVar
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from streamql.catalog.counts import Consumption
 from streamql.catalog.store import catalog_of
 from streamql.delta.jvm import sentence
 from streamql.errors import StreamqlError
@@ -24,29 +25,6 @@ log = logging.getLogger("streamql")
 T = TypeVar("T")
 
 CHANGES_TYPE = "map<string,bigint>"
-
-
-@dataclass(frozen=True)
-class Consumption:
-    """One consumption of one stream that has ended. Times in milliseconds since 1970. `rows_written`: into all its targets; None: not
-    known."""
-
-    started_ms: int
-    ended_ms: int
-    outcome: str
-    targets: tuple[str, ...]
-    rows_written: int | None
-    error: str | None
-
-    @property
-    def is_consumed(self) -> bool:
-        """Returns whether the stream advanced."""
-        return self.outcome == "CONSUMED"
-
-    @property
-    def why(self) -> str:
-        """Returns why it failed, as far as the ledger has it."""
-        return self.error or self.outcome
 
 
 @dataclass(frozen=True)

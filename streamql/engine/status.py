@@ -146,11 +146,14 @@ def _current(time_ms: int | None, source: str, state: StreamState) -> StreamStat
 
 
 def stream_facts(spark: SparkSession, states: Sequence[StreamState]) -> tuple[StreamFacts, ...]:
-    """Returns the present status of streams with their consumers and newest consumptions, in their order. Reads the logs, and the ledger by
-    one job. A broken stream has the reason. Raises CATALOG_UNREADABLE."""
-    if not states:
-        return ()
-    return _all_facts(spark, states, or_nothing(lambda: newest(spark), "last consumption"))
+    """Returns the present status of streams with their consumers and newest consumptions, in their order. Reads the logs. If an earlier
+    release has ended the last consumption of a stream, it also reads the ledger, by one job. A broken stream has the reason. Raises
+    CATALOG_UNREADABLE."""
+    known = {s.stream.uuid: Newest(s.counts.last, s.counts.last_failure) for s in states if s.counts.last is not None}
+    others = [s for s in states if s.counts.last is None]
+    if any(s.counts.last_outcome or s.last_consumed_ms is not None for s in others):
+        known = or_nothing(lambda: newest(spark), "last consumption") | known
+    return _all_facts(spark, states, known)
 
 
 def present_facts(

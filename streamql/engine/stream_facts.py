@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from streamql.times import is_near
 
 if TYPE_CHECKING:
-    from streamql.engine.ledger import Consumption
+    from streamql.catalog.counts import Consumption
     from streamql.sources.protocol import Backlog
 
 State = Literal["stale", "invalid", "partial", "busy", "data", "empty"]

@@ -7,10 +7,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from streamql.catalog.counts import Consumption
 from streamql.cli.html.model import PARTS, Report, Window
 from streamql.cli.html.page import render
 from streamql.cli.status.overview import Overview
-from streamql.engine.ledger import Bucket, Consumption, Flow
+from streamql.engine.ledger import Bucket, Flow
 from streamql.engine.stream_facts import Consumer, StreamFacts, StreamStatus
 from streamql.features.dynamic.refreshes.facts import DynamicFacts
 from streamql.features.dynamic.refreshes.status import Refresh

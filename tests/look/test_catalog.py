@@ -133,7 +133,11 @@ def test_the_ledger_in_sums(spark: SparkSession, schema: str) -> None:
     assert (failed.consumed, failed.failed, failed.rows_other) == (0, 1, 0)
     assert "boom" in (failed.error or "")
     assert history(spark, since - 10, since - 1, 10) == {}
-    assert found["data"].uuid in newest(spark)
+    ledger = newest(spark)
+    for facts in found.values():  # what their entries have is what the ledger has
+        said = ledger.get(facts.uuid)
+        assert (facts.last, facts.failure) == ((said.consumption, said.failure) if said else (None, None))
+    assert ledger[found["failed"].uuid].failure is not None
     assert rows_written_by(spark, "no such host", os.getpid(), 0) is None
     first, of_all = first_ms(spark, [found["data"].uuid]), first_ms(spark, list(newest(spark)))
     assert first is not None

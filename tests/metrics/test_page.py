@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamql.catalog.counts import Counts, Ended, counted, counts_json, ended_by, read_counts
+from streamql.catalog.counts import Consumption, Counts, Ended, counted, counts_json, ended_by, read_counts
 from streamql.cli.main import main
 from streamql.engine.measures import measures
 from streamql.features.expectations.measures import VIOLATIONS
@@ -167,18 +167,36 @@ def test_a_transaction_is_one_consumption() -> None:
     """Of a statement whose process died, the rows are not known."""
     rows = [row("FAILED", {"INSERT": 7}, 5), row("CONSUMED", {"INSERT": 2}, 5), row("CONSUMED", None, 5)]
     ended = ended_by("table", rows)
-    assert ended == Ended("table", "CONSUMED", {}, {}, {"INSERT": 2}, 1005, 5)
+    assert ended == Ended("table", Consumption(1000, 1005, "CONSUMED", (), None, None), {}, {}, {"INSERT": 2})
     assert ended_by("table", []) is None
 
 
-@pytest.mark.parametrize("data", [None, 3, [], {"outcomes": 5}, {"rows": {"INSERT": "x"}}, {"took_ms": None}])
+def test_the_last_consumption_and_the_last_failure_are_kept() -> None:
+    counts = Counts()
+    failed = row("FAILED", None, 5, target="spark_catalog.s.a", error="e" * 600)
+    taken = [
+        row("CONSUMED", {}, 7, target=f"spark_catalog.s.{name}", rows_written=n) for name, n in (("b", 2), ("a", 3))
+    ]
+    for rows in ([failed], taken):
+        ended = ended_by("table", rows)
+        assert ended is not None
+        counts = read_counts(json.loads(json.dumps(counts_json(counted(counts, ended)))))
+        if rows is not taken:
+            assert counts.last == counts.last_failure
+    assert counts.last == Consumption(1000, 1007, "CONSUMED", ("s.a", "s.b"), 5, None)
+    assert counts.last_failure == Consumption(1000, 1005, "FAILED", ("s.a",), None, "e" * 500)
+
+
+@pytest.mark.parametrize(
+    "data", [None, 3, [], {"outcomes": 5}, {"rows": {"INSERT": "x"}}, {"took_ms": None}, {"last": {"ended_ms": 1}}]
+)
 def test_damaged_counts_read_as_zeros(data: object) -> None:
     assert read_counts(data) == Counts()
 
 
 def refresh(outcome: str, **details: object) -> Ended:
     rows = {"numTargetRowsInserted": "2", "numTargetRowsUpdated": "1"} if outcome == "CONSUMED" else {}
-    return Ended(HIDDEN_TYPE, outcome, details, rows, {}, 2000, 10)
+    return Ended(HIDDEN_TYPE, Consumption(1990, 2000, outcome, (), None, None), details, rows, {})
 
 
 def test_refreshes_by_mode_and_outcome() -> None:
@@ -209,7 +227,7 @@ def test_refreshes_by_mode_and_outcome() -> None:
 
 def test_violations_add_up() -> None:
     details = {"violations": {"positive": 2}, "quarantined": {"a.q": {"rows": 2, "version": 1}, "a.r": {"rows": None}}}
-    ended = Ended("table", "CONSUMED", details, {}, {}, 0, 0)
+    ended = Ended("table", Consumption(0, 0, "CONSUMED", (), None, None), details, {}, {})
     counts = counted(counted(Counts(), ended), ended)
     assert counts.of_features == {"violations.positive": 4, "quarantined.a.q": 4, "quarantined.a.r": 0}
 

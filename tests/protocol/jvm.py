@@ -146,6 +146,10 @@ class EventLog:
         }
         return json.dumps(about)
 
+    def frame(self, snapshot: Snapshot) -> EventRows:
+        """The rows."""
+        return EventRows(self._world, snapshot)
+
     def commit(self, base: Snapshot, event: str) -> int | None:
         """One event commit; None: another one was first."""
         return self._world.scheduler.call(self._commit(base, json.loads(event)))
@@ -296,7 +300,6 @@ class Session:
         self.conf = Conf(settings)
         self.sparkContext = Context(process, package)
         self._jsparkSession = process
-        self.read = Node(format=lambda sql_type: Node(load=lambda path: EventRows(world, path)))
 
     def sql(self, text: str) -> None:
         """DROP TABLE, which is all that consumption asks of SQL."""
@@ -327,9 +330,9 @@ class EventRows:
     """The rows of the catalog's table, as a DataFrame that knows `where column = value` and `where column IN (…)`."""
 
     def __init__(
-        self, world: World, path: str, conditions: Iterable[Wanted] = (), columns: tuple[str, ...] = ()
+        self, world: World, snapshot: Snapshot, conditions: Iterable[Wanted] = (), columns: tuple[str, ...] = ()
     ) -> None:
-        self._world, self._path, self._conditions, self._columns = world, path, tuple(conditions), columns
+        self._world, self._snapshot, self._conditions, self._columns = world, snapshot, tuple(conditions), columns
 
     def __getattr__(self, name: str) -> Column:
         return Column(name)
@@ -340,11 +343,11 @@ class EventRows:
             match = re.fullmatch(r"(\w+) (?:IN \(|= )(.*?)\)?", condition)
             assert match is not None, condition
             condition = Wanted(match[1], frozenset(re.findall(r"'([^']*)'", match[2])))
-        return EventRows(self._world, self._path, (*self._conditions, condition), self._columns)
+        return EventRows(self._world, self._snapshot, (*self._conditions, condition), self._columns)
 
     def select(self, *columns: str) -> EventRows:
         """Some columns."""
-        return EventRows(self._world, self._path, self._conditions, columns)
+        return EventRows(self._world, self._snapshot, self._conditions, columns)
 
     def first(self) -> dict[str, Any] | None:
         """A row."""
@@ -352,13 +355,12 @@ class EventRows:
         return rows[0] if rows else None
 
     def collect(self) -> list[dict[str, Any]]:
-        """The rows, as of now."""
+        """The rows of the snapshot."""
         found = self._world.look("reads the ledger", self._rows)
         self._world.met["ledger read"] += 1
         return found
 
     def _rows(self) -> list[dict[str, Any]]:
-        commits = self._world.storage.newest(self._path).upto()
-        rows = [row for commit in commits for row in commit.events]
+        rows = [row for commit in self._snapshot.upto() for row in commit.events]
         kept = [r for r in rows if all(r.get(c.column) in c.values for c in self._conditions)]
         return [{name: r.get(name) for name in self._columns or r} for r in kept]

@@ -27,6 +27,7 @@ import streamql.engine.ddl as ddl
 import streamql.features as features
 import streamql.sources.tables.table as sources
 import streamql.times as times
+from streamql.delta import txns
 from streamql.model import Interval, Versions
 from tests.protocol.jvm import Node
 from tests.protocol.pair import FEATURE
@@ -199,6 +200,7 @@ def stage() -> Iterator[Stage]:
         patch.setattr(store, "_catalogs", {})
         patch.setattr(jvm, "_packages", WeakKeyDictionary())
         patch.setattr(sources, "change_set", _change_set)
+        patch.setattr(txns, "frame", lambda _, rows: rows)
         patch.setattr(features, "FEATURES", (*features.FEATURES, FEATURE))
         gc.freeze()
         gc.set_threshold(GARBAGE_MAX)

@@ -10,7 +10,7 @@ from streamql.console.status import Line, Listing, Subject
 from streamql.durations import in_words
 
 if TYPE_CHECKING:
-    from streamql.engine.ledger import Consumption
+    from streamql.catalog.counts import Consumption
     from streamql.engine.stream_facts import StreamFacts
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
+from streamql.catalog import store
+from streamql.engine.ledger import newest
 from tests.consume.support import fresh_schema, run, tracked_table
 
 
@@ -96,6 +98,31 @@ def test_the_last_row_id_is_known_from_the_checksum(spark: SparkSession, streams
     assert max(counts) < plain
     (found,) = run(spark, f"SELECT count(*) AS n, count(DISTINCT _metadata.row_id) AS ids FROM {streams}.tracking")
     assert found["n"] == found["ids"] == 10 + 3 + 3
+
+
+def test_a_process_that_begins_reads_the_catalog_without_a_job(spark: SparkSession, streams: str) -> None:
+    """More streams than Delta's own limits for checksums allow. A consumption is in the ledger, which lists its files."""
+    run(spark, f"CREATE TABLE {streams}.seen (id BIGINT)")
+    for n in range(8):
+        run(spark, f"CREATE STREAM {streams}.s{n} ON TABLE {streams}.t")
+    run(spark, f"INSERT INTO {streams}.t VALUES (8000, 1)")
+    run(spark, f"INSERT INTO {streams}.seen SELECT id FROM {streams}.s0")
+    expected = [(r["name"], r["has_data"]) for r in run(spark, f"SHOW STREAMS IN {streams}")]
+
+    def begin() -> None:
+        store._catalogs.clear()
+        spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+
+    begin()
+    again: list[tuple[str, bool]] = []
+
+    def look() -> None:
+        again.extend((r["name"], r["has_data"]) for r in run(spark, f"SHOW STREAMS IN {streams}"))
+
+    assert jobs(spark, look) == 0
+    assert again == expected
+    begin()
+    assert jobs(spark, lambda: newest(spark)) == 1  # that of the query itself
 
 
 def test_a_long_chain_of_unions(spark: SparkSession, streams: str) -> None:

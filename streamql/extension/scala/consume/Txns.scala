@@ -13,7 +13,7 @@ import org.apache.parquet.hadoop.ParquetReader
 import org.apache.parquet.hadoop.example.{ExampleParquetWriter, GroupReadSupport}
 import org.apache.parquet.hadoop.metadata.CompressionCodecName
 import org.apache.parquet.schema.{LogicalTypeAnnotation, MessageType, PrimitiveType, Type, Types}
-import org.apache.spark.sql.{SaveMode, SparkSession}
+import org.apache.spark.sql.{DataFrame, SaveMode, SparkSession}
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog, DeltaOperations, OptimisticTransaction, Snapshot, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DomainMetadata, SetTransaction}
@@ -201,6 +201,8 @@ class EventLog(session: SparkSession, path: String) {
       case e: Exception if e.getClass.getSimpleName.contains("Concurrent") || String.valueOf(e.getMessage).contains("DOMAIN_METADATA") => null
     }
   }
+
+  def frame(s: Snapshot): DataFrame = new TableReader(session, log).image(s)
 
   /** The rows of a snapshot by file: a JSON array of {path, rows: [{column: value}]}. The driver reads them, without a Spark job if the
    * snapshot's checksum names the files. The table must be small, and its columns strings and integers. */

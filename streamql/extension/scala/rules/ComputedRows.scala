@@ -5,6 +5,7 @@ import scala.collection.mutable
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
+import org.apache.spark.sql.catalyst.plans.physical.SinglePartition
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.{LogicalRDD, SQLExecution}
 import org.apache.spark.sql.internal.SQLConf
@@ -30,16 +31,15 @@ object ComputedRows {
     SQLConf.withExistingConf(conf)(work)
   }
 
-  /** The rows of a plan, computed and counted. Spark plans joins by their number. */
-  def counted(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {
-    val rows = of(session, plan)
-    val count = rows.rdd.count()
-    (sized(session, rows, count), count)
-  }
+  /** The most rows that are read as one partition. So plans above them need no exchange, which costs more than a second core gains. */
+  private val FEW = 20000L
 
+  /** Computed rows with their number, by which Spark plans joins. */
   def sized(session: ClassicSession, rows: LogicalRDD, count: Long): LogicalRDD = {
     val size = BigInt(count + 1) * EstimationUtils.getSizePerRow(rows.output)
-    SparkShim.sized(rows, session, Statistics(size, Some(BigInt(count))))
+    // Without any partition, rows of an aggregate without keys would be missing.
+    val own = if (count > FEW || rows.rdd.getNumPartitions == 0) rows else LogicalRDD(rows.output, rows.rdd.coalesce(1), SinglePartition)(session)
+    SparkShim.sized(own, session, Statistics(size, Some(BigInt(count))))
   }
 }
 
@@ -49,10 +49,11 @@ object ComputedRows {
  */
 class KeptRows {
   private val made = mutable.ArrayBuffer[RDD[_]]()
+  /** The rows of a plan, computed and counted. */
   def keep(session: ClassicSession, p: LogicalPlan): (LogicalRDD, Long) = {
-    val (rows, count) = ComputedRows.counted(session, p)
-    made += rows.rdd
-    (rows, count)
+    val rows = computed(session, p)
+    val count = rows.rdd.count()
+    (ComputedRows.sized(session, rows, count), count)
   }
   def computed(session: ClassicSession, p: LogicalPlan): LogicalRDD = {
     val rows = ComputedRows.of(session, p)
