@@ -32,6 +32,7 @@ from streamql.extension.settings import (
     not_installed,
 )
 from streamql.settings import CONNECTORS
+from streamql.sources.registry import source_types
 
 DATA_DEFAULT = "streamql-data"
 _HAS_DATA = "stream_has_data"
@@ -110,9 +111,10 @@ def _start(data: Path, overrides: dict[str, str]) -> SparkSession:
         # Python workers run this Python, not whichever `python3` is first on PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if starting is not None:
-        # The first call into the JVM would import it, and with it pandas: so it is imported while the JVM starts.
+        # While the JVM starts: what the first call into it imports, and with it pandas; and what the first look at a stream imports.
         with contextlib.suppress(ImportError):
             import_module("pyspark.testing.utils")
+        source_types()
         gateway = starting.attach()
     assert gateway is not None
     spark_conf = SparkConf(_jvm=gateway.jvm)

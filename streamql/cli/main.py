@@ -69,6 +69,7 @@ def _main(options: Options) -> int:
         return _shell(options, texts)
     if options.consumptions is not None:
         options.consumptions.unlink(missing_ok=True)  # what an earlier run left: no file means that it is not known
+    from streamql.console.sql.result_types import is_brief
     from streamql.console.sql.script import open_end, statements
 
     found = statements(texts)
@@ -85,7 +86,8 @@ def _main(options: Options) -> int:
 
                 _say(describe(problem, statement.place(problem.line), statement.line, statement.text))
                 return FAILED
-    return _run(options, lambda session, screen: _statements(session, options, screen, found))
+    brief = all(is_brief(statement.text) for statement in found)
+    return _run(options, lambda session, screen: _statements(session, options, screen, found), is_brief=brief)
 
 
 def _shell(options: Options, init: Sequence[Text]) -> int:
@@ -99,7 +101,7 @@ def _shell(options: Options, init: Sequence[Text]) -> int:
     with _logging(options, screen), _interruptible() as listen:
         listen()  # PySpark puts no handler of its own in place where it does not start in the main thread
         try:
-            _start_java(options)
+            _start_java(options, is_brief=False)
             server = server_of(options.connect) if options.connect else ""
             return App(options, screen, lambda: _open(options, screen), server).run(init)
         except Exception as e:
@@ -114,7 +116,7 @@ def _command(options: Options, command: Command) -> int:
         return USAGE
     _set_encoding()
     if command.in_session:
-        return _run(options, lambda _session, _screen: int(command.code.run(_spark(options), options)))
+        return _run(options, lambda *_: int(command.code.run(_spark(options), options)), is_brief=command.is_brief)
     from streamql.errors import StreamqlError
 
     try:
@@ -140,14 +142,14 @@ def _with_stdin(options: Options) -> Options:
     return replace(options, inputs=(Input("stdin"),))
 
 
-def _run(options: Options, work: Callable[[Session, Screen], int]) -> int:
-    """Work in the session."""
+def _run(options: Options, work: Callable[[Session, Screen], int], *, is_brief: bool) -> int:
+    """Work in the session. `is_brief`: it ends within seconds."""
     from streamql.console.render.screen import Screen
 
     screen = Screen(silent=options.silent)
     with _logging(options, screen), _interruptible() as listen:
         try:
-            _start_java(options)
+            _start_java(options, is_brief=is_brief)
         except Exception as e:
             return _start_failed(e, options)
         from pyspark import SparkContext
@@ -225,7 +227,7 @@ def _spark(options: Options) -> SparkSession:
     return streamql.session(options.data, _settings(options))
 
 
-def _start_java(options: Options) -> None:
+def _start_java(options: Options, *, is_brief: bool) -> None:
     """Starts the JVM of the session, if it is in this process: PySpark is imported meanwhile. Raises what the session's start raises."""
     if options.connect:
         return
@@ -233,7 +235,7 @@ def _start_java(options: Options) -> None:
         os.environ.setdefault("STREAMQL_LOG_LEVEL", "info")
     from streamql.extension.embedded import start_ahead
 
-    start_ahead(options.data, _settings(options), is_brief=options.command is not None and options.command.is_brief)
+    start_ahead(options.data, _settings(options), is_brief=is_brief)
 
 
 def _settings(options: Options) -> dict[str, str]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from streamql.console.sql.result_types import (
     ResultType,
     Shape,
+    is_brief,
     is_plain_text,
     result_type_of,
     result_type_of_columns,
@@ -147,3 +148,22 @@ WORDS = "WITH RECURSIVE s AS ( ) , SELECT FROM INSERT INTO MAX SET = BEGIN ; ' `
 def test_never_raises(words: list[str]) -> None:
     assert isinstance(result_type_of(" ".join(words)), ResultType)
     assert isinstance(result_type_of("WITH " + " ".join(words)), ResultType)
+
+
+@pytest.mark.parametrize(
+    ("text", "brief"),
+    [
+        ("SELECT stream_has_data('s') AS has", True),
+        ("SHOW STREAMS; ", True),
+        ("CREATE TABLE t (id INT) -- SELECT", True),
+        ("DROP STREAM s", True),
+        ("SELECT * FROM s", False),
+        ("CREATE TABLE t AS SELECT 1", False),
+        ("CREATE TABLE t SHALLOW CLONE u", False),
+        ("ALTER DYNAMIC TABLE d REFRESH", False),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", False),
+        ("CALL p()", False),
+    ],
+)
+def test_statements_that_read_no_rows_are_brief(text: str, brief: bool) -> None:
+    assert is_brief(text) is brief

@@ -37,6 +37,10 @@ _QUERIES = frozenset(
     ("SELECT", "VALUES", "TABLE", "MAP", "REDUCE", "SHOW", "DESC", "DESCRIBE", "EXPLAIN", "LIST", "CALL")
 )
 _QUERY_STARTS = frozenset(("SELECT", "VALUES", "TABLE", "FROM", "WITH", "MAP", "REDUCE", "("))
+_BRIEF = frozenset(
+    ("SHOW", "LIST", "DESC", "DESCRIBE", "EXPLAIN", "USE", "SET", "RESET", "CREATE", "ALTER", "DROP", "COMMENT")
+)
+"""Verbs of statements that read no rows, unless a query stands in them."""
 _DML = frozenset(("INSERT", "MERGE", "UPDATE", "DELETE", "COPY"))
 _SET_COMMANDS = frozenset(("TIME", "VAR", "VARIABLE", "CATALOG", "ROLE", "PATH"))
 _PLAIN_AFTER_BEGIN = frozenset(("", "TRANSACTION", "TRAN", "WORK"))
@@ -52,6 +56,14 @@ def shape_of(text: str) -> Shape:
 def result_type_of(text: str) -> ResultType:
     """Return what one statement gives back."""
     return shape_of(text).result_type
+
+
+def is_brief(text: str) -> bool:
+    """Returns whether a statement takes a second at most, because it reads no rows: SELECT without FROM, SHOW, most DDL."""
+    tokens = [token for token in scan(text) if token.key != ";"]
+    keys = {token.key for token in tokens}
+    verb = _shape(tokens, 0).verb
+    return (verb == "SELECT" and "FROM" not in keys) or (verb in _BRIEF and not keys & {"SELECT", "CLONE", "REFRESH"})
 
 
 def result_type_of_columns(names: list[str]) -> ResultType:
