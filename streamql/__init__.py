@@ -55,6 +55,9 @@ def session(data: str | Path = "streamql-data", conf: dict[str, str] | None = No
 
     Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED.
     """
+    from streamql.extension.embedded import start_ahead
+
+    start_ahead(data, conf or {})  # Java starts while PySpark is imported
     from streamql.sessions import session as make
 
     return make(data, conf)

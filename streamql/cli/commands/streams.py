@@ -3,7 +3,7 @@ it, its last consumption and its last error. Of dynamic tables and materialized 
 the target, the next refresh, and the last one.
 
 Nothing is consumed, and no row is read: what is shown is in the logs of the sources, in the
-ledger (streamql.consumptions), and, for topics, in the answers of their brokers.
+catalog, and, for topics, in the answers of their brokers.
 
   lag      versions of a table (v) or messages of a topic (m) since the offset, and the age of the
            oldest of them
