@@ -14,22 +14,7 @@ QUICK_JAVA = " ".join([*QUICK_JVM, CODE_CACHE])
 """Options of every Java that a test starts: as JDK_JAVA_OPTIONS where it takes none of Spark's settings (a demo, a launcher, an executor).
 Compiling by C2 pays off only after minutes, and takes a core meanwhile."""
 
-_HOT = {
-    "InvocationThreshold": 25_000,
-    "MinInvocationThreshold": 3_000,
-    "CompileThreshold": 75_000,
-    "BackEdgeThreshold": 200_000,
-}
-"""C2 compiles what has run five times as often as by default. By default it takes 27 % of the CPU of a worker's first ten minutes, so 14 %;
-the same tests take 12 % less CPU."""
-
-LASTING_JAVA = " ".join(
-    [
-        "-XX:+UseSerialGC -Xss8m -XX:NewRatio=1 -XX:MetaspaceSize=512m",
-        CODE_CACHE,
-        *(f"-XX:Tier4{name}={count}" for name, count in _HOT.items()),
-    ]
-)
+LASTING_JAVA = f"-XX:+UseSerialGC -Xss8m -XX:NewRatio=1 -XX:MetaspaceSize=512m {CODE_CACHE}"
 """Options of a Java that runs for an hour. It compiles by C2 (after two minutes of tests, they take a quarter less), collects garbage
 less often, and does not collect classes."""
 

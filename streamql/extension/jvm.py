@@ -42,7 +42,7 @@ _LATE_C2 = tuple(
     for name, count in {"Invocation": 100_000, "MinInvocation": 12_000, "Compile": 300_000, "BackEdge": 800_000}.items()
 )
 """Java's second compiler compiles what has run twenty times as often as by default. By default, it takes a core for the first seconds of
-Spark, and a quarter of the CPU of the first ten minutes."""
+Spark, and a quarter of the CPU of the first ten minutes of tests; with five times, an eighth."""
 _HEAP_MB = 1024
 """The heap at first. By default it is so small that a start collects garbage twice, which takes 0.1 s."""
 _OPTIONS_OF_JAVA = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
