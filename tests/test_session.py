@@ -200,17 +200,17 @@ def test_java_that_was_started_ahead_is_taken_only_for_the_same_session(tmp_path
     out, err = run(
         """
         from streamql.extension import embedded
-        loaded, sys.modules["pyspark"] = sys.modules.pop("pyspark"), None
-        del sys.modules["pyspark"]
+        loaded = sys.modules.pop("pyspark")
         embedded.start_ahead("one", {"spark.app.name": "first"}, is_brief=True)
         sys.modules["pyspark"] = loaded
         first = embedded._ahead[2].process
         spark = go("two")
         say(first.poll() is not None, spark.conf.get("spark.app.name"), embedded._ahead)
+        say(spark._jvm.System.getenv("PYSPARK_PYTHON") == sys.executable)
         """,
         tmp_path,
     )
-    assert (out, err) == ("True streamql None\n", "")
+    assert (out, err) == ("True streamql None\nTrue\n", "")
     assert not (tmp_path / "one").exists()
 
 

@@ -11,6 +11,7 @@ import re
 import shlex
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -111,14 +112,6 @@ def start(conf: Mapping[str, str], *, is_brief: bool = False) -> Starting:
     home = spark_home()
     scratch = tempfile.TemporaryDirectory(prefix="streamql-")
     answer = Path(scratch.name) / "connection"
-    environment = dict(os.environ)
-    environment |= {
-        "SPARK_HOME": str(home),
-        "SPARK_CONNECT_MODE": "0",
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
-    }
-    if is_one_process(conf.get("spark.master", "local")):
-        environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # stdin is a pipe without data: its end tells the JVM that this process has ended, in whatever way.
     # A session of its own keeps the terminal's Ctrl-C, which cancels a statement, from ending the JVM.
     # stdout is the program's: what Delta prints of its upgrades and VACUUMs goes with the log, or nowhere.
@@ -126,10 +119,22 @@ def start(conf: Mapping[str, str], *, is_brief: bool = False) -> Starting:
         command(conf, home, is_brief=is_brief),
         stdin=subprocess.PIPE,
         stdout=2 if LOG_LEVEL in os.environ else subprocess.DEVNULL,
-        env=environment,
+        env={**environment(home, conf), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer)},
         start_new_session=True,
     )
     return Starting(conf, process, answer, scratch)
+
+
+def environment(home: Path, conf: Mapping[str, str]) -> dict[str, str]:
+    """Returns the environment of a JVM with settings `conf`: this Spark. If Spark is one process, this Python and loopback."""
+    # What a PySpark driver has set for its own JVM does not hold for this one.
+    dropped = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+    result = {key: value for key, value in os.environ.items() if key not in dropped}
+    result |= {"SPARK_HOME": str(home), "SPARK_CONNECT_MODE": "0"}
+    if is_one_process(conf.get("spark.master", "local")):
+        result.setdefault("PYSPARK_PYTHON", sys.executable)
+        result.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return result
 
 
 def command(

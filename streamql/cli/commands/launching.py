@@ -1,11 +1,9 @@
-"""What the commands have in common that become a JVM: its settings and its environment."""
+"""What the commands have in common that become a JVM: its settings."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 from streamql.console import data_directory
 from streamql.console.options import Options
@@ -39,17 +37,3 @@ def joined_settings(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[s
     from streamql.extension.settings import joined
 
     return {**ours, **{key: joined(key, value, ours[key]) if key in ours else value for key, value in given.items()}}
-
-
-def environment(home: Path, conf: Mapping[str, str]) -> dict[str, str]:
-    """Returns the environment of a JVM with settings `conf`: this Spark. If Spark is one process, this Python and loopback."""
-    from streamql.extension.settings import is_one_process
-
-    # What a PySpark driver has set for its own JVM does not hold for this one.
-    dropped = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
-    result = {key: value for key, value in os.environ.items() if key not in dropped}
-    result |= {"SPARK_HOME": str(home), "SPARK_CONNECT_MODE": "0"}
-    if is_one_process(conf.get("spark.master", "local")):
-        result.setdefault("PYSPARK_PYTHON", sys.executable)
-        result.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    return result

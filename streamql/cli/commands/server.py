@@ -18,7 +18,7 @@ import os
 import socket
 import sys
 
-from streamql.cli.commands.launching import environment, settings
+from streamql.cli.commands.launching import settings
 from streamql.console.options import Options
 from streamql.errors import StreamqlError
 from streamql.shared import constants
@@ -47,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options) -> int:
     """Becomes the server's JVM; does not return. Raises INVALID_ARGUMENT where it cannot listen, JAVA_NOT_FOUND, JAR_BUILD_FAILED."""
     from streamql.extension.host import spark_home
-    from streamql.extension.jvm import LOG_LEVEL, command
+    from streamql.extension.jvm import LOG_LEVEL, command, environment
 
     given = options.arguments
     _check_free(given.host, given.port, "--port")

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from streamql.cli.commands.launching import environment, joined_settings, settings
+from streamql.cli.commands.launching import joined_settings, settings
 from streamql.console.options import Options
 
 _LIST_OPTIONS = {"--jars": "spark.jars", "--driver-class-path": "spark.driver.extraClassPath"}
@@ -18,7 +18,7 @@ def run(options: Options) -> int:
     """Becomes bin/spark-sql; does not return. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, INVALID_ARGUMENT."""
     from streamql.extension import class_data
     from streamql.extension.host import java, spark_home
-    from streamql.extension.jvm import classpath_of
+    from streamql.extension.jvm import classpath_of, environment
 
     given, rest = split_settings(options.arguments.rest)
     conf = joined_settings(settings(options), given)
