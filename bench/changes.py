@@ -229,7 +229,7 @@ BENCHMARKS = (
         10 * MILLION,
         "mixed",
         (JOIN, FEED, TOUCHED),
-        [],
+        [Target(4.0), Target(1 / 3, JOIN), Target(1.0, TOUCHED)],
         vectors=False,
     ),
     Benchmark(

@@ -10,8 +10,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from streamql.changes.plan import ChangePlan, PlanType
-from streamql.changes.scan import Reading, check_readable_at_end, in_final_columns, scan, table_rows
-from streamql.delta.images import ACTION, IS_UPDATE, TIME, TYPE, among, compared, select, shown, unfold
+from streamql.changes.scan import (
+    Reading,
+    check_readable_at_end,
+    in_final_columns,
+    parts_of,
+    scan,
+    table_rows,
+    without_carried,
+)
+from streamql.delta.images import ACTION, IS_UPDATE, TIME, TYPE, compared, select, shown, unfold
 from streamql.delta.jvm import JavaObject
 from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION
 from streamql.errors import StreamqlError, counted
@@ -127,14 +135,12 @@ def _initial_appended(reading: Reading, plan: ChangePlan) -> list[Part]:
 def _minimize(reading: Reading, plan: ChangePlan) -> list[Part]:
     """Joins old and new images by row id. Every row id has at most one image on each side. Two images of the same row version are no
     change."""
-    removed = scan(reading, [p for p in plan.pieces if p.weight < 0])
-    added = scan(reading, [p for p in plan.pieces if p.weight > 0])
+    old, new = ([p for p in plan.pieces if p.weight * sign > 0] for sign in (-1, +1))
+    compares = reading
     if plan.type is PlanType.MINIMIZE_CARRIED:
-        # Most rows of rewritten files are the same on both sides. The ids of these rows are read first, so that they can be left out.
-        whole = scan(reading, [p for p in plan.pieces if p.weight > 0 and p.other is None])
-        kept = whole.where(F.col(ROW_VERSION) <= plan.interval.after)
-        removed = removed.where(~among(kept.select(ROW_ID), F.col(ROW_ID)))
-        added = added.where(F.col(ROW_VERSION) > plan.interval.after)
+        # Most rows of rewritten files are the same on both sides. Ids and versions are read first, so that these rows are never read.
+        compares = without_carried(reading, parts_of(reading, old), parts_of(reading, new), plan.interval.after)
+    removed, added = scan(compares, old), scan(compares, new)
     if plan.meets_in_one_task:
         removed, added = removed.coalesce(1), added.coalesce(1)
     changed = compared(removed, added, _names(reading), bitwise=reading.bitwise)

@@ -187,9 +187,10 @@ def _type(inserted: Sequence[Piece], pieces: Sequence[Piece], moved: bool, tell:
 
 def much_is_rewritten(pieces: Sequence[Piece]) -> bool:
     """Returns whether so much was rewritten that reading the ids of the rows first is worth a Spark job."""
-    whole = [p for p in pieces if p.other is None]
-    sides = [sum(int(p.file.action["size"]) for p in whole if p.weight == sign) for sign in (-1, +1)]
-    return min(sides) >= max(1, CARRIED_BYTES_MIN) and _records(whole) <= CARRIED_ROWS_MAX
+    sides = [[p for p in pieces if p.other is None and p.weight == sign] for sign in (-1, +1)]
+    size = min(sum(int(p.file.action["size"]) for p in side) for side in sides)
+    # A row that is carried is on both sides. UPDATE removes files without saying how many rows they have.
+    return size >= max(1, CARRIED_BYTES_MIN) and min(map(_records, sides)) <= CARRIED_ROWS_MAX
 
 
 def _records(pieces: Sequence[Piece]) -> float:

@@ -20,7 +20,16 @@ from streamql.changes.net import first_changes
 from streamql.changes.plan import ChangePlan, Piece, without_pairs
 from streamql.delta.jvm import JavaObject
 from streamql.delta.log import Commit, FileState, Json
-from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION, DeltaTable, FileRows, Snapshot
+from streamql.delta.table import (
+    BASE_ROW_ID,
+    FILE_VERSION,
+    ROW_ID,
+    ROW_VERSION,
+    DeltaTable,
+    FileRows,
+    ScannedFiles,
+    Snapshot,
+)
 from streamql.errors import StreamqlError
 from streamql.names import quote
 
@@ -51,6 +60,8 @@ class Reading:
     """Whether the interval ends at the newest version. Only then the files that it added certainly exist."""
     changed: Mapping[int, FileRows] = field(default_factory=dict)
     """The rows by which deletion vectors changed, by weight: those that were deleted (-1), and those that were given back (+1)."""
+    uncarried: Mapping[int, FileRows] = field(default_factory=dict)
+    """By weight, the only rows that are read of pieces, because the interval carried the others along unchanged. Empty: all are read."""
     query: RowQuery | None = None
     """Makes the rows that are shown of the table's rows, before old and new rows are compared. None: the table's rows are shown."""
     bitwise: bool = False
@@ -91,7 +102,7 @@ def table_rows(reading: Reading, pieces: Sequence[Piece], origins: bool = False)
             for rows in scans(reading, group, epoch, descriptor(reading, epoch), origins)
         ]
     if not parts:
-        return reading.table.scan(reading.end.handle, (), None, origins)
+        return reading.table.scan(ScannedFiles(reading.end.handle, ()), origins)
     result = parts[0]
     for part in parts[1:]:
         result = result.unionByName(part)
@@ -101,14 +112,39 @@ def table_rows(reading: Reading, pieces: Sequence[Piece], origins: bool = False)
 def scans(
     reading: Reading, pieces: Sequence[Piece], epoch: schema.Epoch, reads_with: JavaObject, origins: bool
 ) -> list[DataFrame]:
-    """Returns the rows of pieces in the columns of an epoch: one scan of whole files, and one for each side of changed deletion vectors.
-    `reads_with`: the descriptor of the epoch."""
-    groups: list[tuple[FileRows | None, list[FileState]]] = [(None, [p.file for p in pieces if p.other is None])]
-    groups += [
-        (rows, [p.file for p in pieces if p.other is not None and p.weight == w]) for w, rows in reading.changed.items()
-    ]
+    """Returns the rows of pieces in the columns of an epoch, for each part that is scanned. `reads_with`: the descriptor of the epoch."""
     loose = loose_columns(reading, epoch)
-    return [reading.table.scan(reads_with, files, chosen, origins, loose) for chosen, files in groups if files]
+    return [reading.table.scan(part, origins, loose) for part in scanned(reading, pieces, reads_with)]
+
+
+def scanned(reading: Reading, pieces: Sequence[Piece], reads_with: JavaObject) -> list[ScannedFiles]:
+    """Returns what is scanned of pieces that one descriptor reads: whole files, and the files of each side of changed deletion vectors. If
+    rows were carried along, whole files are divided by side, too."""
+    if reading.uncarried:
+        groups = [(rows, [p.file for p in pieces if p.weight == w]) for w, rows in reading.uncarried.items()]
+        return [ScannedFiles(reads_with, files, rows) for rows, files in groups if files]
+    pairs = [p for p in pieces if p.other is not None]
+    parts = [ScannedFiles(reads_with, [p.file for p in pieces if p.other is None])]
+    parts += [ScannedFiles(reads_with, [p.file for p in pairs if p.weight == w], r) for w, r in reading.changed.items()]
+    return [part for part in parts if part.files]
+
+
+def parts_of(reading: Reading, pieces: Sequence[Piece]) -> list[ScannedFiles]:
+    """Returns what is scanned of pieces, for all epochs."""
+    return [
+        part
+        for epoch, group in by_partitioning(reading, pieces)
+        for part in scanned(reading, group, descriptor(reading, epoch))
+    ]
+
+
+def without_carried(
+    reading: Reading, removed: Sequence[ScannedFiles], added: Sequence[ScannedFiles], after: int
+) -> Reading:
+    """Returns a reading that leaves out the rows that the interval carried along unchanged from removed files to added ones. `after`: its
+    begin. Lazy."""
+    old, new = reading.table.rewritten_rows(removed, added, after)
+    return replace(reading, uncarried={-1: old, +1: new})
 
 
 def loose_columns(reading: Reading, epoch: schema.Epoch) -> list[str]:
@@ -123,7 +159,7 @@ def complete(reading: Reading, plan: ChangePlan) -> tuple[Reading, ChangePlan]:
     if not pairs:
         return reading, plan
     lost, back = reading.table.changed_rows(pairs)
-    without = {weight for weight, rows in ((-1, lost), (+1, back)) if not rows.count}
+    without = {weight for weight, rows in ((-1, lost), (+1, back)) if not rows.count()}
     return replace(reading, changed={-1: lost, +1: back}), without_pairs(plan, without)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 
 from streamql.delta.jvm import JavaObject, frame, java_frame, scala
 from streamql.shared import constants
@@ -59,11 +59,3 @@ def unfold(pairs: DataFrame, names: Sequence[str], *, bitwise: bool) -> DataFram
     those of the new one; they are NULL if the image is missing."""
     images = scala(pairs.sparkSession).changes.Images
     return frame(pairs.sparkSession, images.unfold(java_frame(pairs), json.dumps(list(names)), bitwise))
-
-
-def among(rows: DataFrame, row_id: Column) -> Column:
-    """Returns a column that says whether a row id is in the only column of `rows`. A subquery computes `rows` first, and makes a bitmap of
-    them."""
-    from pyspark.sql.classic.column import Column as ClassicColumn
-
-    return ClassicColumn(scala(rows.sparkSession).changes.RowIds.among(java_frame(rows), row_id._jc))

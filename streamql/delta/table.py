@@ -88,7 +88,29 @@ class FileRows:
 
     def __init__(self, handle: JavaObject) -> None:
         self.handle = handle
-        self.count = int(handle.count())
+
+    def count(self) -> int:
+        """Returns how many rows there are. If they are not known yet, this finds them."""
+        return int(self.handle.count())
+
+
+@dataclass(frozen=True)
+class ScannedFiles:
+    """File states, with the descriptor that `DeltaTable.scan` reads them with. `chosen`: only these rows; None: all."""
+
+    descriptor: JavaObject
+    files: Sequence[FileState]
+    chosen: FileRows | None = None
+
+    @property
+    def as_adds(self) -> str:
+        """Returns the files as add actions, one a line."""
+        return "\n".join(f.as_add() for f in self.files)
+
+    @property
+    def rows_handle(self) -> JavaObject | None:
+        """Returns the object of the JVM that has the chosen rows; None: all are meant."""
+        return self.chosen.handle if self.chosen else None
 
 
 class DeltaTable:
@@ -219,6 +241,17 @@ class DeltaTable:
                 raise self.vector_gone() from e
             raise
 
+    def rewritten_rows(
+        self, removed: Iterable[ScannedFiles], added: Iterable[ScannedFiles], after: int
+    ) -> tuple[FileRows, FileRows]:
+        """Returns those rows of removed files, and those of added files, that were not carried along unchanged since a version. Lazy: the
+        first use of one of them finds both, by two Spark jobs over ids and versions."""
+        found = scala(self._spark).changes.RewrittenFiles(self.reader, after)
+        for is_removed, side in ((True, removed), (False, added)):
+            for part in side:
+                found.add(is_removed, part.descriptor, part.as_adds, part.rows_handle)
+        return FileRows(found.removed()), FileRows(found.added())
+
     def vector_gone(self) -> StreamqlError:
         """Returns the error for a deletion vector that is needed and no longer exists."""
         return StreamqlError(
@@ -231,22 +264,14 @@ class DeltaTable:
         """Returns the descriptor with which `scan` reads files that were written under other metadata than the snapshot's."""
         return self.reader.descriptor(base.handle, version, json.dumps({"metaData": metadata}))
 
-    def scan(
-        self,
-        descriptor: JavaObject,
-        files: Iterable[FileState],
-        chosen: FileRows | None = None,
-        origins: bool = False,
-        loose: Iterable[str] = (),
-    ) -> DataFrame:
+    def scan(self, files: ScannedFiles, origins: bool = False, loose: Iterable[str] = ()) -> DataFrame:
         """Returns the rows of exactly these files, with ROW_ID and ROW_VERSION before the table's columns. Lazy.
 
-        `chosen`: only these rows; None: all. `origins`: also with BASE_ROW_ID and FILE_VERSION. All columns are nullable. `loose`: the
-        names of columns whose nested fields, elements and values are nullable, too.
+        `origins`: also with BASE_ROW_ID and FILE_VERSION. All columns are nullable. `loose`: the names of columns whose nested fields,
+        elements and values are nullable, too.
         """
-        adds = "\n".join(f.as_add() for f in files)
-        only = chosen.handle if chosen else None
-        return frame(self._spark, self.reader.scan(descriptor, adds, only, origins, "\n".join(loose)))
+        made = self.reader.scan(files.descriptor, files.as_adds, files.rows_handle, origins, "\n".join(loose))
+        return frame(self._spark, made)
 
     def nothing(self, snapshot: Snapshot, before: str, after: str) -> DataFrame:
         """Returns a DataFrame without rows. It has the columns `before` (DDL), a version's columns, and the columns `after` (DDL)."""

@@ -82,6 +82,9 @@ def test_a_grown_vector_is_a_pair_and_half_of_it_goes_when_no_row_came_back() ->
 def test_rewritten_files_are_compared_by_id_first_unless_small() -> None:
     rewrite = commit(5, "UPDATE", remove("o", 1), add("n", 5))
     assert planned(rewrite).type is PlanType.MINIMIZE_CARRIED
+    gone = remove("o", 1)
+    del gone["remove"]["numRecords"]  # as UPDATE removes files
+    assert planned(commit(5, "UPDATE", gone, add("n", 5))).type is PlanType.MINIMIZE_CARRIED
     small = commit(5, "UPDATE", remove("o", 1, size=1000), add("n", 5, size=1000))
     assert planned(small).type is PlanType.MINIMIZE
 

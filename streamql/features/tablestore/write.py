@@ -22,7 +22,7 @@ from streamql.delta.images import select
 from streamql.delta.jvm import sentence
 from streamql.delta.names import look_up, qualify
 from streamql.delta.neutral import neutral
-from streamql.delta.table import DeltaTable
+from streamql.delta.table import DeltaTable, ScannedFiles
 from streamql.delta.txns import find_txn
 from streamql.delta.uses import SLICE, TIME, VERSION
 from streamql.dialect import parse_name, quote_string
@@ -251,7 +251,7 @@ def _appended_counts(spark: SparkSession, path: str | None, before: int, app: st
     latest = table.latest()
     commits = [c for c in table.commits(latest, before, latest.version) if app in c.transactions]
     files = [change.after for commit in commits for change in commit.changes if change.after is not None]
-    found = table.scan(latest.handle, files).groupBy("opType").count().collect() if files else []
+    found = table.scan(ScannedFiles(latest.handle, files)).groupBy("opType").count().collect() if files else []
     return {op.value: int(row["count"]) for op in OpType for row in found if row["opType"] == op.value}
 
 

@@ -27,6 +27,7 @@ import org.roaringbitmap.RoaringBitmap
 /** Some rows of a file: those at the positions or, if `keep` is false, all others. */
 class Positions(val bits: RoaringBitmap, val keep: Boolean) extends Serializable {
   def has(index: Long): Boolean = bits.contains(index.toInt) == keep
+  def areNone: Boolean = keep && bits.isEmpty
 }
 
 object Positions {
@@ -42,8 +43,10 @@ object Positions {
   }
 }
 
-/** Rows of some files, by the path that the log gives a file. Files without such rows are left out. */
-class FileRows(files: Map[String, RoaringBitmap]) {
+/** Some rows of files, by the paths that the log gives files. All rows of other files are meant. `find` runs once, when the rows are first
+ * asked for. */
+class FileRows(find: => Map[String, RoaringBitmap]) {
+  private lazy val files = find
   def of(path: String): Option[Positions] = files.get(path).map(new Positions(_, keep = true))
   def count: Long = files.values.map(_.getLongCardinality).sum
 }
@@ -63,7 +66,7 @@ object FileRows {
       (before.path, RoaringBitmap.andNot(is, was), RoaringBitmap.andNot(was, is))
     }
     def rows(of: ((String, RoaringBitmap, RoaringBitmap)) => RoaringBitmap) =
-      new FileRows(found.map(f => f._1 -> of(f)).filterNot(_._2.isEmpty).toMap)
+      new FileRows(found.map(f => f._1 -> of(f)).toMap)
     Array(rows(_._2), rows(_._3))
   }
 }
@@ -160,7 +163,7 @@ object RowImages {
   def reader(open: PartitionedFile => Iterator[InternalRow], shape: Shape, table: String,
       selecting: Option[Broadcast[SerializableConfiguration]]): PartitionedFile => Iterator[InternalRow] = file => {
     val chosen = selecting.flatMap(conf => positions(file, table, conf.value.value))
-    if (chosen.exists(p => p.keep && p.bits.isEmpty)) Iterator.empty
+    if (chosen.exists(_.areNone)) Iterator.empty
     else {
       val rows = open(file).asInstanceOf[Iterator[Any]]
       chosen.filter(_.keep).foreach(p => Pages.restrict(rows, p.bits))

@@ -95,7 +95,8 @@ class ChangeFileIndex(session: SparkSession, log: DeltaLog, files: Seq[AddFile],
     numbers: Map[String, Long] = Map.empty)
   extends TahoeBatchFileIndex(session.asInstanceOf[ClassicSession], "batch", files, log, log.dataPath, descriptor) {
   override def matchingFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[AddFile] =
-    if (partitionFilters.isEmpty) files else super.matchingFiles(partitionFilters, dataFilters)
+    (if (partitionFilters.isEmpty) files else super.matchingFiles(partitionFilters, dataFilters))
+      .filterNot(f => chosen.exists(_.of(f.path).exists(_.areNone)))
 
   override def fileStatusWithMetadataFromAddFile(file: AddFile): FileStatusWithMetadata = {
     val status = super.fileStatusWithMetadataFromAddFile(file)
@@ -214,7 +215,7 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
     val conf = hadoopConf
     val fs = log.dataPath.getFileSystem(conf)
     def exists(path: Path) = (if (path.toUri.getScheme == null) fs else path.getFileSystem(conf)).exists(path)
-    val named = files.linesIterator.map(Action.fromJson(_).asInstanceOf[AddFile]).toSeq
+    val named = TableReader.adds(files)
     val vectors = named.flatMap(f => Option(f.deletionVector)).filter(_.storageType != "i").map(_.absolutePath(log.dataPath))
     val data = named.map(f => new Path(new java.net.URI(f.path))).map(p => if (p.isAbsolute) p else new Path(log.dataPath, p))
     val all = (data ++ vectors).distinct
@@ -307,8 +308,7 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
    * nested types.
    */
   def scan(descriptor: SnapshotDescriptor, files: String, chosen: FileRows, origins: Boolean, loose: String): DataFrame = {
-    val named = files.linesIterator.map(Action.fromJson(_).asInstanceOf[AddFile]).toSeq
-    val adds = if (chosen == null) named else named.filter(f => chosen.of(f.path).nonEmpty)
+    val adds = TableReader.adds(files)
     val index = new ChangeFileIndex(session, log, adds, descriptor, Option(chosen))
     images(descriptor, index, adds, RowImages.schema(origins), selects = chosen != null || adds.exists(_.deletionVector != null), loose)
   }
@@ -331,6 +331,8 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
 }
 
 object TableReader {
+  private[streamql] def adds(lines: String): Seq[AddFile] = lines.linesIterator.map(Action.fromJson(_).asInstanceOf[AddFile]).toSeq
+
   private val confs = new java.util.WeakHashMap[ClassicSession, (Map[String, String], Broadcast[SerializableConfiguration])]()
   private val mapper = new ObjectMapper()
   private val numRecords = java.util.regex.Pattern.compile("\"numRecords\"\\s*:\\s*(\\d+)")

@@ -3,10 +3,11 @@ package org.apache.spark.sql.streamql.keys
 import java.nio.ByteBuffer
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{BinaryExpression, Expression, Predicate}
 import org.apache.spark.sql.catalyst.expressions.aggregate.{ImperativeAggregate, TypedImperativeAggregate}
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode, FalseLiteral}
+import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.catalyst.trees.BinaryLike
-import org.apache.spark.sql.streamql.changes.{IsInSubquery, Numbers}
 import org.apache.spark.sql.types.{BinaryType, DataType}
 
 /**
@@ -63,16 +64,25 @@ object Buckets {
 }
 
 /** A bitmap of buckets, as the set of the hashes in them. */
-class BucketSet(bitmap: Array[Byte]) extends Numbers {
+class BucketSet(bitmap: Array[Byte]) extends Serializable {
   private val bits = 31 - Integer.numberOfLeadingZeros(bitmap.length << 3)
-  override def contains(hash: Long): Boolean = {
+  def contains(hash: Long): Boolean = {
     val i = Buckets.of(hash, bits)
     (bitmap(i >> 3) & 1 << (i & 7)) != 0
   }
 }
 
-/** Whether the bucket of a hash is in a bitmap of buckets. */
-case class IsInBuckets(left: Expression, right: Expression) extends IsInSubquery {
-  override protected def numbers(bytes: Array[Byte]): Numbers = new BucketSet(bytes)
+/** Whether the bucket of a hash (`right`) is in a bitmap of buckets (`left`). The bitmap is a subquery, which Spark has run when it evaluates
+ * this expression. */
+case class IsInBuckets(left: Expression, right: Expression) extends BinaryExpression with Predicate {
+  @transient private lazy val buckets = new BucketSet(left.eval().asInstanceOf[Array[Byte]])
+
+  override def nullable: Boolean = false
+  override def eval(row: InternalRow): Any = buckets.contains(right.eval(row).asInstanceOf[Long])
+  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
+    val known = ctx.addReferenceObj("buckets", buckets)
+    val hash = right.genCode(ctx)
+    ev.copy(code = hash.code + code"boolean ${ev.value} = $known.contains(${hash.value});", isNull = FalseLiteral)
+  }
   override protected def withNewChildrenInternal(newLeft: Expression, newRight: Expression): IsInBuckets = copy(left = newLeft, right = newRight)
 }

@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 from streamql.changes import schema
 from streamql.changes.build import DELETE, INSERT, Part, check_files_exist, shown_parts
 from streamql.changes.plan import ChangePlan, Piece, PlanType
-from streamql.changes.scan import Reading, complete, in_final_columns, scans
+from streamql.changes.scan import Reading, complete, in_final_columns, scanned, scans, without_carried
 from streamql.changes.schema import Epoch
-from streamql.delta.images import among
 from streamql.delta.jvm import JavaObject
 from streamql.delta.log import Commit, FileState
 from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION, Snapshot
@@ -206,12 +205,10 @@ class _Reader:
             return [Part(self._unique(self._rows(reading, added, end), end), INSERT)]
         if not added:
             return [Part(self._unique(self._rows(reading, removed, begin), begin), DELETE)]
-        before, after = self._rows(reading, removed, begin), self._rows(reading, added, end)
         if found.has_carried:
-            # Rows that an UPDATE or MERGE carried along have the version of an earlier commit. They are left out by their row ids.
-            kept = self._rows(reading, [p for p in added if p.other is None], end).where(F.col(ROW_VERSION) <= begin)
-            before = before.where(~among(kept.select(ROW_ID), F.col(ROW_ID)))
-            after = after.where(F.col(ROW_VERSION) > begin)
+            old, new = scanned(reading, removed, self._epoch(begin)[1]), scanned(reading, added, self._epoch(end)[1])
+            reading = without_carried(reading, old, new, begin)
+        before, after = self._rows(reading, removed, begin), self._rows(reading, added, end)
         subjects = (self._subject(begin), self._subject(end))
         changed = changed_by_key(
             before,
