@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.context import Context
 from bench.measuring import Benchmark, Case, Target
 from streamql.delta.jvm import jvm
+from streamql.delta.neutral import neutral_clone
 
 SCHEMA = "bench_ledger"
 NEW = "a new catalog"
@@ -41,7 +42,7 @@ def lengthen(context: Context, catalog: str, consumptions: int) -> None:
     Running them would take a day. The table's own newest commits get the numbers that they would have; those before are files that are
     listed, and never read, since a checkpoint stands between.
     """
-    spark = context.spark
+    spark = neutral_clone(context.spark)  # it may write the catalog
     row = spark.sql(f"SELECT * FROM {catalog}.events WHERE event = 'created' LIMIT 1")
     past = row.selectExpr("*").drop("event", "sequence", "outcome", "statement", "ended_at", "rows_written", "changes")
     columns = spark.table(f"{catalog}.events").columns

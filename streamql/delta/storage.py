@@ -20,6 +20,9 @@ log = logging.getLogger("streamql")
 SAFE_STORE = constants("storage")["logStore"]
 """The class of the extension's log store. Sessions with the extension use it on S3 unless their settings name another one."""
 
+_LOCAL_STORE = constants("storage")["localLogStore"]
+"""Its log store on the machine's own files, which lists logs faster than Delta's and writes them as Delta's does."""
+
 S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
 _AZURE_SCHEMES = frozenset({"abfs", "abfss", "adl", "wasb", "wasbs"})
 _DELEGATING = "DelegatingLogStore"
@@ -40,7 +43,7 @@ _SAFE: Mapping[str, frozenset[str]] = MappingProxyType(
         **dict.fromkeys(_AZURE_SCHEMES, frozenset({"io.delta.storage.AzureLogStore"})),
         "gs": frozenset({"io.delta.storage.GCSLogStore"}),
         "hdfs": frozenset({"io.delta.storage.HDFSLogStore"}),
-        "file": frozenset({"io.delta.storage.HDFSLogStore"}),
+        "file": frozenset({_LOCAL_STORE, "io.delta.storage.HDFSLogStore"}),
     }
 )
 """The log stores that let only one writer commit a version, by scheme. The storage has a conditional write or an atomic rename for that.

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.catalog.store import catalog_of
-from streamql.delta.jvm import jvm
+from streamql.delta.jvm import jvm, scala
 from streamql.delta.storage import SAFE_STORE
 from streamql.engine.doctor.storage import Storage
 from tests.consume.support import TRACKED, fresh_schema, run, tracked_table
@@ -41,7 +41,7 @@ def naming(spark: SparkSession, **settings: str | None) -> Iterator[None]:
 
 
 def test_a_session_uses_it_unless_it_names_another(spark: SparkSession) -> None:
-    use = jvm(spark).streamql.ConditionalLogStore.use
+    use = scala(spark).storage.LogStores.use
     conf = spark.sparkContext._jsc.sc().conf()
     keys = [S3A, S3A.replace("s3a", "s3")]
     assert [conf.get(key) for key in keys] == [SAFE_STORE, SAFE_STORE]

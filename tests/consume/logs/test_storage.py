@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import uuid
+from pathlib import Path
 
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from streamql.delta.jvm import jvm, scala
 from streamql.delta.storage import SAFE_STORE, unsafe_store
 
 SINGLE = "io.delta.storage.S3SingleDriverLogStore"
@@ -15,6 +21,7 @@ CLASS = "delta.logStore.class"
 
 HDFS = "io.delta.storage.HDFSLogStore"
 FOREIGN = "com.example.LockingStore"
+LOCAL = "org.apache.spark.sql.streamql.storage.LocalFilesLogStore"
 
 SAFE = [
     ("s3a://bucket/t", {f"spark.{S3A}": SAFE_STORE}),
@@ -26,6 +33,7 @@ SAFE = [
     ("gs://bucket/t", {}),
     ("hdfs://name/t", {}),
     ("file:/data/s3/t", {}),
+    ("file:/data/t", {"spark.delta.logStore.file.impl": LOCAL}),
     ("/data/s3a/t", {}),
     ("", {}),
 ]
@@ -87,3 +95,34 @@ def test_local_files_of_a_cluster() -> None:
         True,
         "file:/data/t is on a local file system of a cluster, where only one driver can commit at a time",
     )
+
+
+def test_a_log_of_local_files_is_listed_as_by_delta(spark: SparkSession, tmp_path: Path) -> None:
+    """From each name on: names, sizes, times."""
+    name = f"listed_{uuid.uuid4().hex[:8]}"
+    spark.sql(f"CREATE TABLE {name} (id BIGINT)")
+    for n in range(3):
+        spark.sql(f"INSERT INTO {name} VALUES ({n})")
+    spark.sql(f"OPTIMIZE {name}")
+    location = spark.sql(f"DESCRIBE DETAIL {name}").first()["location"]
+    view = jvm(spark)
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    assert spark.sparkContext._jsc.sc().conf().get("spark.delta.logStore.file.impl") == LOCAL
+    ours, deltas = scala(spark).storage.LocalFilesLogStore(conf), view.io.delta.storage.HDFSLogStore(conf)
+
+    def listed(store: object, path: str) -> list[tuple[str, int, int]]:
+        found = store.listFrom(view.org.apache.hadoop.fs.Path(path), conf)  # type: ignore[attr-defined]
+        rows = []
+        while found.hasNext():
+            file = found.next()
+            rows.append((file.getPath().toString(), file.getLen(), file.getModificationTime()))
+        return rows
+
+    directory = f"{location}/_delta_log"
+    names = sorted(p.name for p in Path(location.removeprefix("file:"), "_delta_log").iterdir())
+    assert any(n.endswith(".crc") for n in names)
+    for first in ["0", *names, "1", ".a"]:
+        assert listed(ours, f"{directory}/{first}") == listed(deltas, f"{directory}/{first}")
+    for store in (ours, deltas):
+        with pytest.raises(Py4JJavaError, match="FileNotFoundException"):
+            listed(store, f"file:{tmp_path}/none/_delta_log/0")

@@ -8,7 +8,7 @@ import org.apache.spark.sql.streamql.plans.ExpandStreams
 import org.apache.spark.sql.streamql.session.{ServerSessions, Settings, SupportedSpark, TemporaryFiles}
 import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.streamql.statements.{AnswerAtOnce, CharColumns, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, NewTables, Parser, ResolveStreams}
-import org.apache.spark.sql.streamql.storage.LocalFiles
+import org.apache.spark.sql.streamql.storage.{LocalFiles, LogStores}
 
 /**
  * The entry point of the extension. A session names it in spark.sql.extensions after Delta's, because the parser that is named last is the
@@ -28,7 +28,7 @@ private object Injections {
     TemporaryFiles.use()
     ServerSessions.watch()
     LocalFiles.use()
-    ConditionalLogStore.use()
+    LogStores.use()
     Hints.tellConditions()
     e.injectParser((session, delegate) => new Parser(session, delegate))
     e.injectResolutionRule(session => new ResolveStreams(session))

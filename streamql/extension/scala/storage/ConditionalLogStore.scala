@@ -16,8 +16,7 @@ import scala.util.control.NonFatal
 import io.delta.storage.S3SingleDriverLogStore
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, FSDataOutputStreamBuilder, Path}
-import org.apache.spark.SparkEnv
-import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
+import org.apache.spark.sql.streamql.bridge.Errors
 import org.apache.spark.sql.streamql.shims.{ConditionalPut, NoCondition}
 import org.slf4j.LoggerFactory
 
@@ -52,17 +51,6 @@ class ConditionalLogStore(conf: Configuration) extends S3SingleDriverLogStore(co
 }
 
 object ConditionalLogStore {
-  private val Schemes = Seq("s3", "s3a")
-
-  /** Makes Delta use this store in the application, unless the application names a store. Delta refuses a store for all schemes beside one
-   * for a scheme. */
-  def use(): Unit = Option(SparkEnv.get).map(_.conf).foreach { conf =>
-    def isSet(key: String) = conf.contains(s"spark.$key") || conf.contains(key)
-    val keys = Schemes.map(scheme => s"delta.logStore.$scheme.impl")
-    if (!isSet("delta.logStore.class"))
-      keys.filterNot(isSet).foreach(key => conf.set(s"spark.$key", Shared.constant("storage", "logStore")))
-  }
-
   /** Whether this store has written a commit. */
   def isMarked(files: FileSystem, commit: Path): Boolean = NewObject.owner(files, commit).nonEmpty
 }

@@ -4,15 +4,28 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.hadoop.fs.Path
+import org.apache.spark.{SparkContext, SparkEnv}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.util.FileNames
+import org.apache.spark.sql.streamql.bridge.Shared
 
 import streamql.ConditionalLogStore
 
-/** What Python asks about Delta's log stores, as JSON. */
+/** Delta's log stores: which ones streamql chooses, and what Python asks about them, as JSON. */
 object LogStores {
   private val mapper = new ObjectMapper()
+
+  /** Makes Delta use streamql's stores in the application, unless the application names stores. Delta refuses a store for all schemes
+   * beside one for a scheme. On a cluster, executors would need the store of local files before they have the jar. */
+  def use(): Unit = Option(SparkEnv.get).map(_.conf).foreach { conf =>
+    def isSet(key: String) = conf.contains(s"spark.$key") || conf.contains(key)
+    val stores = Seq("s3" -> "logStore", "s3a" -> "logStore") ++ Seq("file" -> "localLogStore").filter(_ => SparkContext.getActive.exists(_.isLocal))
+    if (!isSet("delta.logStore.class")) stores.foreach { case (scheme, constant) =>
+      val key = s"delta.logStore.$scheme.impl"
+      if (!isSet(key)) conf.set(s"spark.$key", Shared.constant("storage", constant))
+    }
+  }
 
   /** The settings by which Delta finds a store, and whether the application is one process. */
   def settings(session: SparkSession): String = {
