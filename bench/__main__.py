@@ -20,6 +20,7 @@ from bench import (
     memory,
     object_store,
     planning,
+    sizes,
     starts,
     statements,
     tablestore,
@@ -32,6 +33,7 @@ from bench.report import RESULTS, run_name, table, write
 MODULES = (
     changes,
     planning,
+    sizes,
     starts,
     statements,
     consuming,

@@ -63,13 +63,15 @@ class Tables:
         self.spark, self._directory = spark, directory.absolute() / "tables"
         self._directory.mkdir(parents=True, exist_ok=True)
 
-    def base(self, rows: int, *, vectors: bool = True, wide: bool = False) -> str:
-        """A table of so many rows at version 1."""
-        name = f"{'wide' if wide else 'narrow'}_{rows}_{'vectors' if vectors else 'copies'}"
+    def base(self, rows: int, *, vectors: bool = True, wide: bool = False, files: int = 0) -> str:
+        """A table of so many rows at version 1. `files`: how many it has; 0: one for each ROWS_PER_FILE rows."""
+        name = f"{'wide' if wide else 'narrow'}_{rows}_{'vectors' if vectors else 'copies'}" + (
+            f"_{files}_files" if files else ""
+        )
         path = self._directory / name
         if not path.exists():
             making = self._fresh(f"{name}.making")
-            columns, files = WIDE if wide else NARROW, max(4, rows // ROWS_PER_FILE)
+            columns, files = WIDE if wide else NARROW, files or max(4, rows // ROWS_PER_FILE)
             self.spark.sql(
                 f"CREATE TABLE delta.`{making}` USING delta TBLPROPERTIES ({TRACKED.format(vectors=str(vectors).lower())}) "
                 f"AS SELECT {columns} FROM range(0, 0)"

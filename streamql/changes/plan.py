@@ -21,6 +21,7 @@ from streamql.changes.net import (
 )
 from streamql.delta.log import Commit, FileState
 from streamql.errors import StreamqlError
+from streamql.garbage import uncollected
 from streamql.model import StreamMode, Versions
 
 
@@ -97,12 +98,13 @@ def plan_changes(
 
     Raises CHANGE_TRACKING_DISABLED and CHANGES_UNREADABLE.
     """
-    check_row_tracking(commits)
-    if interval.initial:
-        return _initial(commits, interval, mode, later)
-    if mode is StreamMode.APPEND_ONLY:
-        return _appended(commits, interval, PlanType.APPENDED)
-    return _standard(commits, interval)
+    with uncollected():
+        check_row_tracking(commits)
+        if interval.initial:
+            return _initial(commits, interval, mode, later)
+        if mode is StreamMode.APPEND_ONLY:
+            return _appended(commits, interval, PlanType.APPENDED)
+        return _standard(commits, interval)
 
 
 def _initial(commits: Sequence[Commit], interval: Versions, mode: StreamMode, later: Sequence[Commit]) -> ChangePlan:

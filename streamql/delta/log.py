@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from streamql.garbage import uncollected
+
 Json = Mapping[str, Any]
 
 VectorKey = tuple[str, str, int | None]
@@ -119,7 +121,8 @@ def file_state(action: Json) -> FileState:
 
 def parse_commits(text: str) -> list[Commit]:
     """Parses the answer of `TableReader.commits`. Raises `CommitMissing`."""
-    return [_commit(entry) for entry in json.loads(text)]
+    with uncollected():
+        return [_commit(entry) for entry in json.loads(text)]
 
 
 def _commit(entry: Json) -> Commit:

@@ -16,11 +16,11 @@ import org.apache.spark.sql.delta.util.{Utils => DeltaUtils}
 import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.functions.col
-import org.apache.spark.sql.streamql.changes.{ChangeFileIndex, KnownFiles, TableBytes}
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.streamql.changes.{ChangeFileIndex, KnownFiles, RowImages, TableBytes, TableReader}
 import org.apache.spark.sql.streamql.rules.ComputedRows
 import org.apache.spark.sql.streamql.shims.DeltaShim
-import org.apache.spark.sql.types.LongType
+import org.apache.spark.sql.types.{ArrayType, IntegerType, LongType, StringType, StructField}
 
 /**
  * Runs the MERGE of a refresh with one read of the table, or with none if the places of the stored rows are known. Delta's MERGE reads the
@@ -143,12 +143,24 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
    * kept until `free`. */
   private class Matched(session: ClassicSession, txn: OptimisticTransaction, files: Seq[AddFile]) {
     private val columns = merge.target.schema.map(_.name)
-    private lazy val table = {
-      val index = new ChangeFileIndex(session, deltaLog, files, txn.snapshot, None)
-      val rows = RowTracking.preserveRowTrackingColumns(Dataset.ofRows(session, DeltaTableUtils.replaceFileIndex(merge.target, index)), txn.snapshot)
-      rows.withColumn(FILE, col("_metadata.file_path")).withColumn(INDEX, col("_metadata.row_index")).queryExecution.analyzed
+    /** The table's rows, each with the number of its file, its position, its row id, and its row commit version. Delta's `_metadata` has the
+     * same, but makes a struct of a dozen fields for each row of the table. */
+    private lazy val table: LogicalPlan = {
+      val index = new ChangeFileIndex(session, deltaLog, files, txn.snapshot, None, files.map(_.path).zipWithIndex.toMap.view.mapValues(_.toLong).toMap)
+      val own = Seq(RowImages.FILE, RowImages.INDEX) ++ (if (tracked.isEmpty) Nil else Seq(RowImages.ID, RowImages.VERSION))
+      val images = new TableReader(session, deltaLog).images(txn.snapshot, index, files, own.map(StructField(_, LongType, nullable = false)),
+        selects = files.exists(_.deletionVector != null), loose = "").queryExecution.analyzed
+      val places = images.output.take(own.size).zip(Seq(FILE, INDEX) ++ tracked).map { case (a, name) => Alias(a, name)() }
+      def column(a: Attribute) = images.output.find(_.name == a.name).getOrElse(throw DeltaShim.metadataChanged(txn))
+      merge.target.transformUp {
+        case leaf: LogicalRelation => Project(places ++ leaf.output.map(a => Alias(column(a), a.name)(exprId = a.exprId)), images)
+        case p: Project => p.copy(projectList = p.projectList ++ places.map(_.toAttribute))
+      }
     }
-    private val tracked = Seq(MaterializedRowId, MaterializedRowCommitVersion).flatMap(c => c.getMaterializedColumnName(txn.protocol, txn.metadata))
+    /** The path of a file, as the log has it, by its number. */
+    private def path(number: Attribute): Expression =
+      GetArrayItem(Literal.create(files.map(_.path), ArrayType(StringType, containsNull = false)), Cast(number, IntegerType))
+    private lazy val tracked = Seq(MaterializedRowId, MaterializedRowCommitVersion).flatMap(c => c.getMaterializedColumnName(txn.protocol, txn.metadata))
 
     /** The UPDATE clauses by their numbers, with what each writes into the columns of a row. Empty: the statement has no such clause,
      * because all columns are keys. */
@@ -185,8 +197,9 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
       val isLarge = rows.count > 0 && TableBytes.of(txn.snapshot) > TableBytes.SMALL
       val condition = if (isLarge) RefreshMerge.joined(session, by, rows.count).narrowed else by.condition
       val hint = JoinHint(if (rows.isSmall) Some(HintInfo(Some(BROADCAST))) else None, None)
-      val own = (Seq(FILE, INDEX) ++ tracked).map(name => table.output.find(_.name == name).get)
-      Project((action +: own) ++ values, Join(by.source, table, Inner, Some(condition), hint))
+      def own(name: String) = table.output.find(_.name == name).get
+      val places = Alias(path(own(FILE)), FILE)() +: (INDEX +: tracked).map(own)
+      Project((action +: places) ++ values, Join(by.source, table, Inner, Some(condition), hint))
     }
     private def found(name: String): Attribute = kept.output.find(_.name == name).get
 
