@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from bench.changes import read
+from bench.changes import MILLION, read
 from bench.context import Context
 from bench.measuring import OURS, Benchmark, Case, Target
 from bench.statements import repeated
@@ -166,7 +166,6 @@ def _refresh(
     )
 
 
-MILLION = 1_000_000
 BENCHMARKS = (
     Benchmark(
         "dynamic_projected", "REFRESH, 1 % of the result changed", projected, 10_000_000, (Target(1.5, OVERWRITE),)
